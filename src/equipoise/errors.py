@@ -1,0 +1,140 @@
+"""The errors a user can meet. Each says subject, fact and remedy, and carries a code.
+
+    EquipoiseError          E100   anything the program refuses to do             exit 2
+    ├── InputError          E200   bytes or values that cannot be read            exit 2
+    │   ├── FormatError     E204   a line or a field of a file is malformed
+    │   ├── DuplicateError  E205   the same id twice where ids must be unique
+    │   ├── ShapeError      E206   arrays that do not fit together
+    │   ├── NotFiniteError  E207   NaN or infinity where a number must stand
+    │   └── PairingError    E208   systems that were not measured on the same units
+    ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
+    ├── ParameterError      E310   a parameter outside what it may be             exit 2
+    ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
+    ├── StoreError          E500   a run directory that cannot be read            exit 2
+    └── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class EquipoiseError(Exception):
+    """Anything the program refuses to do: one sentence, a code, and how to go on.
+
+    >>> print(EquipoiseError("runs/a.trec is empty", hint="check the path").render())
+    error[E100]: runs/a.trec is empty
+    hint: check the path
+    """
+
+    code = "E100"
+    exit_code = 2
+
+    def __init__(self, sentence: str, *, hint: str = "", excerpt: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.hint = hint
+        self.excerpt = excerpt
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.sentence, self.hint, self.excerpt))
+
+    def render(self) -> str:
+        """The error as people read it: sentence, excerpt of the input, hint."""
+        lines = [f"error[{self.code}]: {self.sentence}"]
+        if self.excerpt:
+            lines += [f"  {line}" for line in self.excerpt.splitlines()]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def _rebuild(kind: type[EquipoiseError], sentence: str, hint: str, excerpt: str) -> EquipoiseError:
+    """Errors cross process borders whole: pickle would drop the keyword arguments."""
+    return kind(sentence, hint=hint, excerpt=excerpt)
+
+
+class InputError(EquipoiseError):
+    """Bytes or values that cannot be read as what they should be."""
+
+    code = "E200"
+
+
+class FormatError(InputError):
+    """A line or a field of a file is malformed."""
+
+    code = "E204"
+
+
+class DuplicateError(InputError):
+    """The same id twice where ids must be unique."""
+
+    code = "E205"
+
+
+class ShapeError(InputError):
+    """Arrays that do not fit together."""
+
+    code = "E206"
+
+
+class NotFiniteError(InputError):
+    """NaN or infinity where a number must stand."""
+
+    code = "E207"
+
+
+class PairingError(InputError):
+    """Systems that were not measured on the same units."""
+
+    code = "E208"
+
+
+class UnknownNameError(EquipoiseError):
+    """A name that nothing answers to; the hint offers the nearest known one."""
+
+    code = "E300"
+
+    @classmethod
+    def of(cls, kind: str, name: str, known: Iterable[str], *, more: str = "") -> UnknownNameError:
+        """``no metric is called 'nDGC'`` with a did-you-mean among the known names.
+
+        >>> print(UnknownNameError.of("metric", "nDGC", ["nDCG", "MRR"]).hint)
+        did you mean nDCG?
+        """
+        return cls(f"no {kind} is called {name!r}", hint=did_you_mean(name, known) or more)
+
+
+class ParameterError(EquipoiseError):
+    """A parameter outside what it may be."""
+
+    code = "E310"
+
+
+class UndefinedError(EquipoiseError):
+    """A number that this evidence cannot give, refused instead of guessed."""
+
+    code = "E400"
+
+
+class StoreError(EquipoiseError):
+    """A run directory that cannot be read or written."""
+
+    code = "E500"
+
+
+class MissingExtraError(EquipoiseError):
+    """An optional engine, credential or device is absent."""
+
+    code = "E600"
+    exit_code = 4
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence offering the nearest known names, or nothing when none is near."""
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(candidate.casefold(), candidate)
+    near = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(folded[match] for match in near)}?" if near else ""

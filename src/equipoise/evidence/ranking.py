@@ -1,0 +1,357 @@
+"""Where the right answers landed: the evidence behind every ranking metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import InputError
+from equipoise.evidence import placement
+from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.placement import NEVER
+from equipoise.types import Bools, Floats, Ids, Ints, Ties
+
+if TYPE_CHECKING:
+    from equipoise.geometry import Geometry
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Evidence):
+    """For each unit and each of its relevant items: gain, candidates above it, candidates tied with it.
+
+    Items of all units stand one after another, ``starts[u]:starts[u + 1]`` being those of unit ``u``,
+    best rank first. ``tied`` counts other candidates of the same score, and ``before`` those of them
+    that an order by id would put first. ``candidates`` is how many items could have been
+    ranked, ``depth`` how many ranks were observed; they differ for truncated lists. ``near`` holds items
+    that are not relevant but close to one (their gain is the similarity), for MaxOntSim.
+
+    >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
+    >>> ranking.ranks
+    array([1., 3.])
+    """
+
+    unit_ids: Ids
+    starts: Ints
+    gain: Floats
+    above: Ints
+    tied: Ints
+    before: Ints
+    candidates: Ints
+    depth: Ints
+    filtered: bool = False
+    unknown_units: tuple[str, ...] = ()
+    near: Ranking | None = None
+
+    kind = "ranking"
+
+    # ---- building ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_runs(cls, qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+        """From judgements and a run: dicts of dicts, or paths of files that hold them.
+
+        ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
+        ``corpus_size`` says how many items could have been retrieved; without it only those that
+        were retrieved or judged relevant are known, and the chance level rests on them.
+        """
+        from equipoise.evidence.from_runs import ranking_from_runs
+
+        return ranking_from_runs(qrels, run, corpus_size=corpus_size)
+
+    @classmethod
+    def from_lists(
+        cls,
+        retrieved: Any,
+        relevant: Any,
+        *,
+        scores: Any = None,
+        gains: Any = None,
+        unit_ids: Any = None,
+        corpus_size: int | None = None,
+    ) -> Ranking:
+        """From arrays of retrieved ids, best first (or with ``scores``), and of relevant ids.
+
+        Both are matrices with a row a unit, or sequences of rows of unequal length.
+        """
+        from equipoise.evidence.from_lists import ranking_from_lists
+
+        return ranking_from_lists(
+            retrieved, relevant, scores=scores, gains=gains, unit_ids=unit_ids, corpus_size=corpus_size
+        )
+
+    @classmethod
+    def from_scores(cls, scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+        """From a matrix of scores or logits (units x candidates) and the index of each right answer.
+
+        ``scores`` may be any array that follows the array API (numpy, torch on any device, ...); the
+        counting happens where it lives. ``targets`` is one index a unit, or a sequence of
+        sequences. ``exclude`` names columns that are never candidates, such as padding classes.
+        """
+        from equipoise.evidence.from_scores import ranking_from_scores
+
+        return ranking_from_scores(scores, targets, exclude=exclude, unit_ids=unit_ids)
+
+    @classmethod
+    def from_embeddings(
+        cls,
+        queries: Any,
+        corpus: Any,
+        relevant: Any,
+        *,
+        geometry: str | Geometry = "cosine",
+        exclude: Any = None,
+        gains: Any = None,
+        unit_ids: Any = None,
+        block_bytes: int = 64 << 20,
+    ) -> Ranking:
+        """From two matrices of vectors: the full-depth ranks of the relevant rows of ``corpus``.
+
+        ``exclude`` is one corpus row a unit that is no candidate (the unit itself; -1 for none).
+        The distances are computed in blocks of ``block_bytes`` and never held all at once.
+        """
+        from equipoise.evidence.from_embeddings import ranking_from_embeddings
+
+        return ranking_from_embeddings(
+            queries,
+            corpus,
+            relevant,
+            geometry=geometry,
+            exclude=exclude,
+            gains=gains,
+            unit_ids=unit_ids,
+            block_bytes=block_bytes,
+        )
+
+    @classmethod
+    def from_ranks(cls, ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
+        """From the known rank of the single right answer of each unit (1 is best).
+
+        >>> Ranking.from_ranks([2, 1, 5], candidates=10).above
+        array([1, 0, 4])
+        """
+        from equipoise.evidence.from_lists import ranking_from_ranks
+
+        return ranking_from_ranks(ranks, candidates=candidates, unit_ids=unit_ids)
+
+    @classmethod
+    def of_items(
+        cls,
+        unit_ids: Ids,
+        counts: Ints,
+        *,
+        gain: Floats,
+        above: Ints,
+        tied: Ints,
+        before: Ints | None = None,
+        depth: Ints,
+        candidates: Ints | None = None,
+        unknown_units: tuple[str, ...] = (),
+    ) -> Ranking:
+        """From items in any order within their units: puts them best rank first."""
+        starts = placement.starts_of(counts)
+        order = placement.order_within_units(above, counts)
+        if before is None:
+            before = np.zeros_like(above)
+        if candidates is None:
+            lost = placement.sums_within_units((above == NEVER).astype(np.float64), starts)
+            candidates = depth + np.nan_to_num(lost).astype(np.int64)
+        if order is not None:
+            gain, above, tied, before = gain[order], above[order], tied[order], before[order]
+        return cls(unit_ids, starts, gain, above, tied, before, candidates, depth, False, unknown_units)
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
+        """The units of all parts, one part after another."""
+        counts = np.concatenate([part.counts for part in parts])
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]}
+        near = [part.near for part in parts if part.near is not None]
+        if 0 < len(near) < len(parts):
+            raise InputError("some parts of the ranking have near items and some have none")
+        return cls(
+            np.concatenate([part.unit_ids for part in parts]),
+            placement.starts_of(counts),
+            **joined,
+            filtered=any(part.filtered for part in parts),
+            unknown_units=tuple(unit for part in parts for unit in part.unknown_units),
+            near=cls.concatenated(near) if near else None,
+        )
+
+    # ---- what follows from the counts -------------------------------------------------------
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many relevant items each unit has."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def pool(self) -> Ints:
+        """Among how many candidates each item of a unit is ranked; rivals do not count when filtered."""
+        rivals = np.maximum(self.counts - 1, 0) if self.filtered else 0
+        return np.maximum(self.candidates - rivals, 1)
+
+    @cached_property
+    def unit_of(self) -> Ints:
+        """The unit (as a position) that each item belongs to."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def slot(self) -> Ints:
+        """How many relevant items of the same unit stand before each item."""
+        return np.arange(len(self.above)) - np.repeat(self.starts[:-1], self.counts)
+
+    @cached_property
+    def has_ties(self) -> bool:
+        """Whether any relevant item shares its score with another candidate."""
+        return bool(self.tied.any())
+
+    @cached_property
+    def retrieved(self) -> Bools:
+        """Which items were retrieved at all."""
+        return self.above != NEVER
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every relevant item has a rank."""
+        return bool(self.retrieved.all())
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The (expected) rank of each relevant item, from 1; infinity for those not retrieved."""
+        ranks: Floats = self.above.astype(np.float64) + 1.0
+        if self.has_ties:
+            ranks += self.tied / 2.0
+        if not self.complete:
+            ranks[~self.retrieved] = np.inf
+        return ranks
+
+    @cached_property
+    def best_ranks(self) -> Floats:
+        """The rank of each unit's best item; NaN for a unit without relevant items."""
+        return placement.firsts_within_units(self.ranks, self.starts)
+
+    @cached_property
+    def ideal_gains(self) -> Floats:
+        """The gains of each unit, largest first: the order of a perfect system."""
+        if len(self.gain) == 0 or self.gain.min() == self.gain.max():
+            return self.gain
+        return self.gain[np.lexsort((-self.gain, self.unit_of))]
+
+    # ---- the same evidence, seen otherwise --------------------------------------------------
+
+    def ordered(self, ties: Ties | str) -> Ranking:
+        """The evidence with equal scores put into one order: by id, or the best or worst one.
+
+        ``expected`` leaves it as it is: the metrics then take the expectation over all orders.
+        """
+        policy = Ties(ties)
+        if policy is Ties.EXPECTED or not self.has_ties:
+            return self
+        near = None if self.near is None else self.near.ordered(policy)
+        return replace(self.placed_at(placement.broken_ties(self, policy)), near=near)
+
+    def placed_at(self, above: Ints) -> Ranking:
+        """The same items at other places, without ties."""
+        order = placement.order_within_units(above, self.counts)
+        gain = self.gain
+        if order is not None:
+            gain, above = gain[order], above[order]
+        zeros = np.zeros_like(above)
+        return replace(self, gain=gain, above=above, tied=zeros, before=zeros)
+
+    def without_rivals(self) -> Ranking:
+        """Filtered ranks: the other relevant items of a unit do not count as candidates above."""
+        first, size = placement.tie_groups(self)
+        rivals_before = placement.place_in_group(self, self.before)
+        found = self.retrieved
+        return replace(
+            self,
+            above=self.above - np.where(found, first, 0),
+            tied=self.tied - np.where(found, size - 1, 0),
+            before=self.before - np.where(found, rivals_before, 0),
+            filtered=True,
+        )
+
+    def uninformed(self) -> Ranking:
+        """The evidence of a scorer that gives every candidate the same score."""
+        above = np.zeros_like(self.above)
+        tied = np.repeat(self.pool - 1, self.counts)
+        near = None if self.near is None else self.near.uninformed()
+        return replace(self, above=above, tied=tied, before=np.zeros_like(above), near=near)
+
+    def take(self, index: Ints) -> Ranking:
+        """The units at ``index``, in that order; an index may repeat."""
+        counts = self.counts[index]
+        items = placement.spans(self.starts[:-1][index], counts)
+        return replace(
+            self,
+            unit_ids=self.unit_ids[index],
+            starts=placement.starts_of(counts),
+            gain=self.gain[items],
+            above=self.above[items],
+            tied=self.tied[items],
+            before=self.before[items],
+            candidates=self.candidates[index],
+            depth=self.depth[index],
+            near=None if self.near is None else self.near.take(index),
+        )
+
+    def shuffled(self, rng: np.random.Generator) -> Ranking:
+        """The relevant items at random places among the candidates; beyond the depth they are lost."""
+        near = self.near
+        extra = np.zeros_like(self.counts) if near is None else near.counts
+        counts = self.counts + extra
+        above = placement.random_places(self.pool, counts, rng, distinct=not self.filtered)
+        above[above >= np.repeat(self.depth, counts)] = NEVER
+        if near is None:
+            return self.placed_at(above)
+        ends = np.cumsum(counts)
+        own = placement.spans(ends - counts, self.counts)
+        other = placement.spans(ends - extra, extra)
+        return replace(self.placed_at(above[own]), near=near.placed_at(above[other]))
+
+    # ---- storing ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> Arrays:
+        """All fields as plain arrays."""
+        arrays: Arrays = {
+            "unit_ids": plain_ids(self.unit_ids),
+            "starts": self.starts,
+            "gain": self.gain,
+            "above": self.above,
+            "tied": self.tied,
+            "before": self.before,
+            "candidates": self.candidates,
+            "depth": self.depth,
+            "filtered": np.array(self.filtered),
+            "unknown_units": np.array(self.unknown_units, dtype=str),
+        }
+        if self.near is not None:
+            arrays |= {f"near_{name}": array for name, array in self.near.to_arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ranking:
+        """The inverse of ``to_arrays``."""
+        near = {
+            name.removeprefix("near_"): value for name, value in arrays.items() if name.startswith("near_")
+        }
+        return cls(
+            unit_ids=restored_ids(arrays["unit_ids"]),
+            **{name: arrays[name] for name in COUNTED},
+            filtered=bool(arrays["filtered"]),
+            unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
+            near=cls.from_arrays(near) if near else None,
+        )
+
+    def __repr__(self) -> str:
+        shape = f"{len(self)} units, {len(self.above)} relevant items"
+        marks = [mark for mark, holds in (("tied", self.has_ties), ("truncated", not self.complete)) if holds]
+        return f"<Ranking: {', '.join([shape, *marks])}>"
+
+
+COUNTED = ("starts", "gain", "above", "tied", "before", "candidates", "depth")

@@ -1,0 +1,177 @@
+"""What a metric is: a value with a spelling, declared facts, and a function of evidence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.base import Evidence
+from equipoise.types import Direction, Floats
+
+E = TypeVar("E", bound=Evidence)
+
+UP, DOWN = Direction.UP, Direction.DOWN
+CHANCE_SHUFFLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a metric says of one body of evidence.
+
+    ``value`` is the figure people quote. Where it is a mean over units, ``per_unit`` holds the parts
+    (NaN where undefined) and ``weights`` how much each counts (None: alike); a corpus-level figure
+    such as a correlation has no parts.
+    """
+
+    value: float
+    per_unit: Floats | None = None
+    weights: Floats | None = None
+
+    @classmethod
+    def mean(cls, per_unit: Floats, weights: Floats | None = None) -> Measurement:
+        """The weighted mean over the defined units; NaN when none is defined."""
+        defined = ~np.isnan(per_unit)
+        if not defined.any():
+            return cls(float("nan"), per_unit, weights)
+        share = None if weights is None else weights[defined]
+        return cls(float(np.average(per_unit[defined], weights=share)), per_unit, weights)
+
+
+class Metric(ABC, Generic[E]):
+    """A figure with a name, bounds, a direction, a chance level and a source, each declared once.
+
+    Subclasses are frozen dataclasses whose fields are the parameters; a field ``k`` is the cutoff.
+    The spelling is made from them, and the parser reads the same spelling back.
+    """
+
+    symbol: ClassVar[str]
+    title: ClassVar[str]
+    evidence: ClassVar[type[Evidence]]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    better: ClassVar[Direction] = UP
+    unit: ClassVar[str] = "fraction"
+    needs_cutoff: ClassVar[bool] = False
+    formula: ClassVar[str] = ""
+    undefined: ClassVar[str] = "a unit without relevant items"
+    cite: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """The canonical spelling, for example ``MAP(norm=R)@10``."""
+        parameters = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name != "k" and value != field.default:
+                parameters.append(field.name if value is True else f"{field.name}={value}")
+        cutoff = getattr(self, "k", None)
+        inner = f"({','.join(parameters)})" if parameters else ""
+        return f"{self.symbol}{inner}{'' if cutoff is None else f'@{cutoff}'}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __post_init__(self) -> None:
+        cutoff = getattr(self, "k", None)
+        if cutoff is None and self.needs_cutoff:
+            raise ParameterError(f"{self.symbol} needs a cutoff", hint=f"write {self.symbol}@10")
+        if cutoff is not None and cutoff < 1:
+            raise ParameterError(
+                f"{self.symbol}@{cutoff} has a cutoff below 1", hint="a cutoff counts ranks from 1"
+            )
+
+    @abstractmethod
+    def measure(self, evidence: E) -> Measurement:
+        """The figure, with its per-unit parts where it has them."""
+
+    def chance(self, evidence: E, rng: np.random.Generator) -> float:
+        """What a system that knows nothing would score: the mean over shuffled evidence."""
+        return float(np.mean([self.measure(evidence.shuffled(rng)).value for _ in range(CHANCE_SHUFFLES)]))
+
+
+class UnitMetric(Metric[E]):
+    """A metric that is a mean over units."""
+
+    @abstractmethod
+    def per_unit(self, evidence: E) -> Floats:
+        """One number a unit; NaN where it is undefined."""
+
+    def weights(self, evidence: E) -> Floats | None:
+        """How much each unit counts; None when all count alike."""
+        return None
+
+    def measure(self, evidence: E) -> Measurement:
+        """The mean of ``per_unit``."""
+        return Measurement.mean(self.per_unit(evidence), self.weights(evidence))
+
+
+class CorpusMetric(Metric[E]):
+    """A metric of the whole evidence that is no mean over units, such as a correlation."""
+
+    @abstractmethod
+    def value(self, evidence: E) -> float:
+        """The figure; NaN where it is undefined."""
+
+    def measure(self, evidence: E) -> Measurement:
+        """The value alone."""
+        return Measurement(self.value(evidence))
+
+
+class BaseMetric(Metric[Any]):
+    """The class people extend: a name and ``calculate``.
+
+    ``calculate(evidence)`` returns either one number a unit, which then gets paired tests like any
+    built-in metric, or a single number for the whole evidence.
+
+    >>> class FirstHit(BaseMetric):
+    ...     def __init__(self):
+    ...         super().__init__(name="first_hit")
+    ...     def calculate(self, results):
+    ...         return (results.best_ranks == 1).astype(float)
+    """
+
+    symbol: str  # type: ignore[misc]
+    title: str  # type: ignore[misc]
+    evidence: type[Evidence]  # type: ignore[misc]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        better: str = "up",
+        bounds: tuple[float, float] = (float("-inf"), float("inf")),
+        title: str = "",
+        evidence: type[Evidence] | None = None,
+    ) -> None:
+        from equipoise.evidence.ranking import Ranking
+
+        self.symbol = name
+        self.title = title or (type(self).__doc__ or name).strip().splitlines()[0]
+        self.better = Direction(better)  # type: ignore[misc]
+        self.bounds = bounds  # type: ignore[misc]
+        self.evidence = evidence or Ranking
+
+    @property
+    def name(self) -> str:
+        """The name it was given."""
+        return self.symbol
+
+    def calculate(self, results: Any) -> Any:
+        """One number a unit, or one number: to be written by the subclass."""
+        raise UndefinedError(f"the metric {self.name} does not say how to calculate itself")
+
+    def measure(self, evidence: Any) -> Measurement:
+        """Run ``calculate`` and check that what came back is one number, or one a unit."""
+        answer = np.asarray(self.calculate(evidence), dtype=np.float64)
+        if answer.ndim == 0:
+            return Measurement(float(answer))
+        if answer.shape != (len(evidence),):
+            raise UndefinedError(
+                f"the metric {self.name} returned an array of shape {answer.shape} for {len(evidence)} units",
+                hint="return one number, or one a unit in the order of unit_ids",
+            )
+        return Measurement.mean(answer)

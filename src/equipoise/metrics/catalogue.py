@@ -1,0 +1,117 @@
+"""All metrics that have a name: the built-in ones, and those that users bring."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import InputError
+from equipoise.metrics import labels, pairs, ranking, sets, space
+from equipoise.metrics.base import BaseMetric, Metric
+
+ENTRY_POINTS = "equipoise.metrics"
+
+BUILT_IN: tuple[Any, ...] = (
+    *ranking.METRICS,
+    *labels.METRICS,
+    *sets.METRICS,
+    *pairs.METRICS,
+    *space.METRICS,
+)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Metric classes, and instances of ``BaseMetric`` subclasses, by every name they answer to."""
+
+    metrics: tuple[Any, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Any]]:
+        names: dict[str, list[Any]] = {}
+        for metric in self.metrics:
+            for spelling in dict.fromkeys(name.casefold() for name in (metric.symbol, *metric.aliases)):
+                names.setdefault(spelling, []).append(metric)
+        return names
+
+    def named(self, name: str) -> list[Any]:
+        """Every metric that answers to the name, whatever its case."""
+        return self._by_name.get(name.casefold(), [])
+
+    def spellings(self) -> list[str]:
+        """All symbols and synonyms."""
+        return [name for metric in self.metrics for name in (metric.symbol, *metric.aliases)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.metrics)
+
+    def with_plugin(self, path: str | Path) -> Catalogue:
+        """This catalogue and the metrics that a Python file defines."""
+        return self.plus(_from_file(Path(path)), source=str(path))
+
+    def with_entry_points(self) -> Catalogue:
+        """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
+        from importlib.metadata import entry_points
+
+        found = [
+            metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])
+        ]
+        return self.plus(found, source=f"entry points {ENTRY_POINTS}") if found else self
+
+    def plus(self, metrics: list[Any], *, source: str) -> Catalogue:
+        """This catalogue and more metrics; a name that is taken is refused."""
+        for metric in metrics:
+            if self.named(metric.symbol):
+                raise InputError(
+                    f"{source} defines a metric {metric.symbol!r}, and there is one of that name already",
+                    hint="give it another name",
+                )
+        return Catalogue(self.metrics + tuple(metrics))
+
+
+@lru_cache(maxsize=1)
+def builtin() -> Catalogue:
+    """The metrics that come with the program."""
+    return Catalogue(BUILT_IN)
+
+
+def _from_file(path: Path) -> list[Any]:
+    if not path.is_file():
+        raise InputError(f"there is no plugin file {path}", hint="give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"equipoise_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file", hint="a plugin ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(
+            f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}"
+        ) from error
+    own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    metrics = _instances(own)
+    if not metrics:
+        raise InputError(
+            f"the plugin {path} defines no metric",
+            hint="subclass equipoise.BaseMetric with a name and calculate",
+        )
+    return metrics
+
+
+def _instances(values: list[Any]) -> list[Any]:
+    """Metric classes as they are; subclasses of ``BaseMetric`` as the instance that carries the name."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, BaseMetric):
+            found.append(value)
+        elif inspect.isclass(value) and issubclass(value, BaseMetric):
+            named: Any = value  # its own __init__ gives the name
+            found.append(named())
+        elif inspect.isclass(value) and issubclass(value, Metric) and not inspect.isabstract(value):
+            found.append(value)
+    return found

@@ -1,0 +1,210 @@
+"""Every ranking metric as a pure function of a ``Ranking``: one number a unit, NaN where undefined.
+
+Each has two paths. Without ties a rank is a number and the definition is applied as it stands; with
+ties the expectation over the orders of equal scores takes its place (``expectation``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from equipoise.errors import UndefinedError
+from equipoise.evidence.placement import sums_within_units, tie_groups
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics import expectation
+from equipoise.types import Floats, Ints
+
+
+def reciprocal_rank(ranking: Ranking, k: int | None = None) -> Floats:
+    """One over the rank of the best relevant item, 0 below the cutoff."""
+    refuse_filtered(ranking)
+    if ranking.has_ties:
+        return _of_first_group(ranking, k, expectation.reciprocal_of_first)
+    values = 1.0 / ranking.best_ranks
+    if k is not None:
+        values[ranking.best_ranks > k] = 0.0
+    return values
+
+
+def hit(ranking: Ranking, k: int) -> Floats:
+    """1 if any relevant item ranks within ``k``."""
+    refuse_filtered(ranking)
+    if ranking.has_ties:
+        return _of_first_group(ranking, k, expectation.first_hit_within)
+    best = ranking.best_ranks
+    values = (best <= k).astype(np.float64)
+    values[np.isnan(best)] = np.nan
+    return values
+
+
+def found_within(ranking: Ranking, k: int) -> Floats:
+    """How many relevant items rank within ``k``."""
+    refuse_filtered(ranking)
+    if not ranking.has_ties:
+        return sums_within_units((ranking.above < k).astype(np.float64), ranking.starts)
+    above, size, limit = _groups(ranking, k)
+    return sums_within_units(np.clip((limit - above) / size, 0.0, 1.0), ranking.starts)
+
+
+def average_precision(ranking: Ranking, k: int | None = None, *, capped: bool = True) -> Floats:
+    """Precision at each relevant rank within ``k``, summed, over min(k, R) or, not ``capped``, over R."""
+    refuse_filtered(ranking)
+    if ranking.has_ties:
+        above, size, limit = _groups(ranking, k)
+        before, relevant = tie_groups(ranking)
+        precision = expectation.precision_at_member(above, size, before, relevant, limit)
+    else:
+        precision = (ranking.slot + 1) / ranking.ranks
+        if k is not None:
+            precision *= ranking.above < k
+    most = ranking.counts if k is None or not capped else np.minimum(ranking.counts, k)
+    return sums_within_units(precision, ranking.starts) / np.maximum(most, 1)
+
+
+def discounted_gain(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -> Floats:
+    """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal order."""
+    refuse_filtered(ranking)
+    gain = _gain(ranking.gain, exponential)
+    if ranking.has_ties:
+        above, size, limit = _groups(ranking, k)
+        table = np.concatenate([[0.0], np.cumsum(_discounts(int(limit.max(initial=0))))])
+        discount = expectation.mean_of_table(table, above, size, limit)
+    elif k is None:
+        discount = 1.0 / np.log2(ranking.ranks + 1.0)
+    else:
+        discount = _cut_discounts(k)[np.minimum(ranking.above, k)]
+    return sums_within_units(gain * discount, ranking.starts) / _ideal(ranking, k, exponential)
+
+
+def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The mean rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    return sums_within_units(ranks, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The median rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    ranks = ranks[np.lexsort((ranks, ranking.unit_of))]
+    middle = np.full(len(ranking), np.nan)
+    filled = ranking.counts > 0
+    start, count = ranking.starts[:-1][filled], ranking.counts[filled]
+    middle[filled] = (ranks[start + (count - 1) // 2] + ranks[start + count // 2]) / 2.0
+    return middle
+
+
+def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The (expected) rank of every relevant item, refused when one of them was never retrieved."""
+    if not ranking.complete:
+        lost = int((~ranking.retrieved).sum())
+        raise UndefinedError(
+            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
+            " retrieved",
+            hint="rank the whole corpus, or use MRR, nDCG or R, which count such items as 0",
+        )
+    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
+
+
+def largest_similarity(ranking: Ranking, k: int) -> Floats:
+    """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
+    if ranking.near is None:
+        raise UndefinedError(
+            "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
+            hint="give Ranking.near, or build the ranking with an ontology",
+        )
+    refuse_filtered(ranking)
+    near = ranking.near
+    value = np.concatenate([np.ones(len(ranking.above)), near.gain])
+    unit = np.concatenate([ranking.unit_of, near.unit_of])
+    if not (ranking.has_ties or near.has_ties):
+        within = np.concatenate([ranking.above, near.above]) < k
+        best = np.zeros(len(ranking))
+        np.maximum.at(best, unit[within], value[within])
+    else:
+        best = _expected_largest(ranking, near, k, value, unit)
+    best[ranking.counts == 0] = np.nan
+    return best
+
+
+def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
+    """The sum over the levels of similarity of the chance that one at least so large is in the top."""
+    best = np.zeros(len(ranking))
+    above = np.concatenate(
+        [np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)]
+    )
+    size = np.concatenate([ranking.tied, near.tied]) + 1
+    reached = np.zeros(len(ranking))
+    for level in np.unique(value)[::-1]:
+        at_least = value >= level
+        order = np.lexsort((above[at_least], unit[at_least]))
+        own, place, group = (array[at_least][order] for array in (unit, above, size))
+        lead = np.flatnonzero(np.r_[True, own[1:] != own[:-1]])
+        first = np.repeat(place[lead], np.diff(np.append(lead, len(own))))
+        relevant = np.add.reduceat((place == first).astype(np.int64), lead)
+        limit = np.minimum(k, ranking.depth[own[lead]])
+        chance = expectation.first_hit_within(place[lead], group[lead], relevant, limit)
+        gained = chance - reached[own[lead]]
+        best[own[lead]] += level * gained
+        reached[own[lead]] = chance
+    return best
+
+
+def refuse_filtered(ranking: Ranking) -> None:
+    """Metrics that look at several relevant items together have no meaning on filtered ranks."""
+    if ranking.filtered:
+        raise UndefinedError(
+            "filtered ranks drop the other relevant items, so only MR and MedianRank are defined on them",
+            hint="use the evidence as it was before without_rivals()",
+        )
+
+
+def _of_first_group(
+    ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]
+) -> Floats:
+    """A figure of each unit's best tie group; groups of one are the plain case of the same formula."""
+    above, size, limit = _groups(ranking, k)
+    _, relevant = tie_groups(ranking)
+    filled = ranking.counts > 0
+    lead = ranking.starts[:-1][filled]
+    values = np.full(len(ranking), np.nan)
+    values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
+    return values
+
+
+def _groups(ranking: Ranking, k: int | None) -> tuple[Ints, Ints, Ints]:
+    """Above, size and rank limit of each item's tie group; a lost item begins at the limit."""
+    depth = np.repeat(ranking.depth, ranking.counts)
+    limit = depth if k is None else np.minimum(depth, k)
+    above = ranking.above if ranking.complete else np.where(ranking.retrieved, ranking.above, depth)
+    return above, ranking.tied + 1, limit
+
+
+def _gain(gain: Floats, exponential: bool) -> Floats:
+    return np.exp2(gain) - 1.0 if exponential else gain
+
+
+def _ideal(ranking: Ranking, k: int | None, exponential: bool) -> Floats:
+    """What a perfect order would earn."""
+    counts = ranking.counts
+    longest = int(counts.max(initial=0))
+    table = _discounts(longest) if k is None else _cut_discounts(k)
+    gains = _gain(ranking.ideal_gains, exponential)
+    if len(gains) and gains.min() == gains.max():
+        sums = np.concatenate([[0.0], np.cumsum(table)])
+        return gains[0] * sums[np.minimum(counts, len(sums) - 1)] + (counts == 0)
+    discount = table[np.minimum(ranking.slot, len(table) - 1)]
+    return sums_within_units(gains * discount, ranking.starts)
+
+
+def _discounts(last: int) -> Floats:
+    """1 / log2(rank + 1) for the ranks 1 .. last."""
+    return 1.0 / np.log2(np.arange(2, last + 2))
+
+
+@lru_cache(maxsize=64)
+def _cut_discounts(k: int) -> Floats:
+    """The discounts of the ranks 1 .. k, and a 0 for whatever lies below."""
+    return np.append(_discounts(k), 0.0)

@@ -1,0 +1,82 @@
+"""The small words everything else speaks: arrays, directions, tie rules, findings, late imports."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from enum import StrEnum
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import MissingExtraError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Ids = NDArray[Any]
+"""Unit or item ids: a one-dimensional array of integers or of Python strings (dtype object)."""
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Ties(StrEnum):
+    """What equal scores mean: the expectation over their orders, an order by id, or a bound."""
+
+    EXPECTED = "expected"
+    BY_ID = "by_id"
+    OPTIMISTIC = "optimistic"
+    PESSIMISTIC = "pessimistic"
+
+
+class Role(StrEnum):
+    """What a text is embedded as; many models use another prompt for each."""
+
+    QUERY = "query"
+    DOCUMENT = "document"
+
+
+class Severity(StrEnum):
+    """How much a finding should worry the reader."""
+
+    ISSUE = "issue"
+    TIP = "tip"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One complaint of a check: what is wrong with what, the evidence for it, and what to do."""
+
+    code: str
+    severity: Severity
+    subject: str
+    sentence: str
+    remedy: str
+    evidence: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.subject}: {self.sentence}"
+
+
+def need(module: str, *, extra: str) -> ModuleType:
+    """Import an optional engine at the moment of use, or say how to install it.
+
+    >>> need("json", extra="none").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtraError(
+            f"this needs the package {package}, which is not installed",
+            hint=f"pip install 'equipoise[{extra}]'",
+        ) from error

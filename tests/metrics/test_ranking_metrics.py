@@ -1,0 +1,268 @@
+"""The ranking metrics against slow definitions, against trec_eval, and against their own laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import UndefinedError
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parse import parse
+from equipoise.metrics.ranking import METRICS
+
+SLOW = {
+    "MRR": reference.reciprocal_rank,
+    "HR": reference.hit,
+    "P": reference.precision,
+    "R": reference.recall,
+    "MAP": reference.average_precision,
+    "nDCG": reference.discounted_gain,
+    "MR": reference.mean_rank,
+}
+BOUNDED = [
+    "MRR",
+    "MAP",
+    "nDCG",
+    *(f"{name}@{k}" for name in ("MRR", "HR", "P", "R", "MAP", "nDCG") for k in (1, 2, 3, 10)),
+]
+
+
+@st.composite
+def tied_unit(draw, lost_allowed=True):
+    """A few candidates with many equal scores, some of them relevant, and some relevant ones not retrieved."""
+    size = draw(st.integers(1, 6))
+    scores = draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=size, max_size=size))
+    gains = draw(st.lists(st.sampled_from([None, 1.0, 2.0, 3.0]), min_size=size, max_size=size))
+    lost = draw(st.lists(st.sampled_from([1.0, 3.0]), max_size=2 if lost_allowed else 0))
+    if not lost and not any(gains):
+        gains[draw(st.integers(0, size - 1))] = 1.0
+    return scores, gains, lost
+
+
+def as_ranking(scores, gains, lost) -> Ranking:
+    run = {f"d{i}": score for i, score in enumerate(scores)}
+    truth = {f"d{i}": gain for i, gain in enumerate(gains) if gain is not None}
+    truth |= {f"lost{i}": gain for i, gain in enumerate(lost)}
+    return Ranking.from_runs({"q": truth}, {"q": run})
+
+
+def value(metric: str, ranking: Ranking) -> float:
+    return parse(metric)[0].measure(ranking).value
+
+
+@given(tied_unit(), st.sampled_from(BOUNDED))
+def test_equal_scores_earn_the_mean_over_all_their_orders(unit, metric):
+    scores, gains, lost = unit
+    (parsed,) = parse(metric)
+    slow = reference.expected(lambda order: SLOW[parsed.symbol](order, lost, parsed.k), scores, gains)
+    assert value(metric, as_ranking(*unit)) == pytest.approx(slow, abs=1e-12)
+
+
+@given(tied_unit(lost_allowed=False))
+def test_the_mean_rank_of_equal_scores_is_the_mean_over_all_their_orders(unit):
+    scores, gains, _ = unit
+    slow = reference.expected(lambda order: reference.mean_rank(order, [], None), scores, gains)
+    assert value("MR(over=units)", as_ranking(*unit)) == pytest.approx(slow, abs=1e-12)
+
+
+@given(tied_unit(), st.sampled_from(BOUNDED))
+def test_optimistic_and_pessimistic_orders_are_the_bounds_over_all_orders(unit, metric):
+    scores, gains, lost = unit
+    (parsed,) = parse(metric)
+    low, high = reference.extremes(lambda order: SLOW[parsed.symbol](order, lost, parsed.k), scores, gains)
+    ranking = as_ranking(*unit)
+    assert value(metric, ranking.ordered("optimistic")) == pytest.approx(high, abs=1e-12)
+    assert value(metric, ranking.ordered("pessimistic")) == pytest.approx(low, abs=1e-12)
+
+
+@given(tied_unit(), st.sampled_from(BOUNDED))
+def test_a_constant_scorer_earns_the_chance_level(unit, metric):
+    scores, gains, _ = unit
+    if not any(gains):
+        return
+    ranking = as_ranking([0.0] * len(scores), gains, [])
+    chance = parse(metric)[0].chance(ranking, np.random.default_rng(0))
+    assert value(metric, ranking) == pytest.approx(chance, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", [*BOUNDED, "MR", "MR(over=units)", "nDCG(gain=exp)@3", "R(capped)@2"])
+def test_the_exact_chance_level_is_the_mean_over_shuffled_evidence(metric):
+    rng = np.random.default_rng(1)
+    gains = [[3.0, 1.0, 1.0], [2.0, 0.0, 0.0]] * 50
+    ranking = Ranking.from_lists(
+        np.tile(np.arange(12), (100, 1)), np.tile([0, 5, 9], (100, 1)), gains=np.array(gains)
+    )
+    (parsed,) = parse(metric)
+    shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(400)]
+    error = np.std(shuffled) / np.sqrt(len(shuffled))
+    assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
+
+
+def test_chance_of_truncated_lists_counts_what_a_random_list_of_that_depth_would_find():
+    rng = np.random.default_rng(2)
+    ranking = Ranking.from_lists([[1, 2, 3]] * 200, [[1, 77]] * 200, corpus_size=10)
+    for metric in ("R@5", "MRR", "nDCG@5", "HR@2", "MAP@5"):
+        (parsed,) = parse(metric)
+        shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(300)]
+        error = np.std(shuffled) / np.sqrt(len(shuffled))
+        assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
+
+
+@given(st.integers(1, 400))
+def test_random_guessing_among_n_classes_has_the_harmonic_mean_reciprocal_rank(n):
+    ranking = Ranking.from_ranks([1], candidates=n)
+    (mrr,) = parse("MRR")
+    (first,) = parse("Acc@1")
+    rng = np.random.default_rng(0)
+    assert mrr.chance(ranking, rng) == pytest.approx(sum(1 / r for r in range(1, n + 1)) / n, rel=1e-12)
+    assert first.chance(ranking, rng) == pytest.approx(1 / n, rel=1e-12)
+
+
+def test_random_mrr_of_1187_places_is_well_below_one_percent():
+    chance = parse("MRR")[0].chance(Ranking.from_ranks([1], candidates=1187), np.random.default_rng(0))
+    assert round(100 * chance, 3) == 0.645
+
+
+@st.composite
+def untied_rankings(draw):
+    """Several units with distinct scores."""
+    units = draw(st.integers(1, 5))
+    lists, truth = [], []
+    for _ in range(units):
+        depth = draw(st.integers(0, 12))
+        lists.append(draw(st.permutations(range(depth))))
+        truth.append(draw(st.lists(st.integers(0, 15), min_size=1, max_size=6, unique=True)))
+    return Ranking.from_lists(lists, truth)
+
+
+@given(untied_rankings())
+def test_at_one_precision_hits_reciprocal_rank_and_ndcg_agree(ranking):
+    first = value("P@1", ranking)
+    for same in ("HR@1", "MRR@1", "nDCG@1"):
+        assert value(same, ranking) == pytest.approx(first, abs=1e-12)
+
+
+@given(untied_rankings(), st.integers(1, 12))
+def test_hits_and_recall_never_fall_as_the_cutoff_grows(ranking, k):
+    for metric in ("HR", "R"):
+        assert (
+            parse(f"{metric}@{k}")[0].per_unit(ranking) <= parse(f"{metric}@{k + 1}")[0].per_unit(ranking)
+        ).all()
+
+
+@given(untied_rankings())
+def test_hits_at_one_never_exceed_the_reciprocal_rank(ranking):
+    assert (parse("HR@1")[0].per_unit(ranking) <= parse("MRR")[0].per_unit(ranking)).all()
+
+
+@given(st.lists(st.integers(1, 50), min_size=1), st.integers(1, 50))
+def test_with_one_relevant_item_map_is_mrr_and_ndcg_is_the_discount(ranks, k):
+    ranking = Ranking.from_ranks(ranks, candidates=50)
+    np.testing.assert_allclose(parse(f"MAP@{k}")[0].per_unit(ranking), parse(f"MRR@{k}")[0].per_unit(ranking))
+    discount = [1 / np.log2(rank + 1) if rank <= k else 0.0 for rank in ranks]
+    np.testing.assert_allclose(parse(f"nDCG@{k}")[0].per_unit(ranking), discount)
+
+
+@given(untied_rankings(), st.integers(1, 12))
+@settings(max_examples=50)
+def test_every_metric_stays_within_its_declared_bounds(ranking, k):
+    for kind in METRICS:
+        if kind.symbol in ("MR", "MedianRank", "MaxOntSim"):
+            continue
+        metric = kind(k=k)
+        low, high = metric.bounds
+        values = metric.per_unit(ranking)
+        assert ((values >= low) & (values <= high + 1e-12)).all(), metric
+
+
+@given(tied_unit(), st.sampled_from(BOUNDED), st.randoms())
+def test_neither_input_order_nor_ids_change_an_expected_value(unit, metric, random):
+    scores, gains, lost = unit
+    order = list(range(len(scores)))
+    random.shuffle(order)
+    moved = as_ranking([scores[i] for i in order], [gains[i] for i in order], lost)
+    assert value(metric, moved) == pytest.approx(value(metric, as_ranking(*unit)), abs=1e-12)
+
+
+def test_a_unit_without_relevant_items_is_undefined_and_left_out_of_the_mean():
+    ranking = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
+    for metric in BOUNDED:
+        values = parse(metric)[0].per_unit(ranking)
+        assert not np.isnan(values[0])
+        assert np.isnan(values[1])
+        assert value(metric, ranking) == values[0]
+
+
+def test_a_unit_that_the_run_misses_scores_zero():
+    ranking = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1.0}})
+    for metric in BOUNDED:
+        assert parse(metric)[0].per_unit(ranking)[1] == 0.0
+
+
+def test_mean_and_median_rank_refuse_truncated_lists():
+    ranking = Ranking.from_lists([[1, 2]], [[7]])
+    for metric in ("MR", "MedianRank", "MedianRank(over=units)"):
+        with pytest.raises(UndefinedError, match="not retrieved"):
+            value(metric, ranking)
+
+
+def test_filtered_ranks_ignore_the_other_relevant_items():
+    ranking = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 2, 5]])
+    assert value("MR", ranking) == pytest.approx((1 + 2 + 5) / 3)
+    assert value("MR(filtered)", ranking) == pytest.approx((1 + 1 + 3) / 3)
+    assert value("MedianRank(filtered)", ranking) == 1
+
+
+def test_filtered_ranks_with_ties_leave_out_the_relevant_ones_of_the_group():
+    run = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.5, "e": 2.0}
+    ranking = Ranking.from_runs({"q": {"a": 1, "b": 1, "e": 1}}, {"q": run})
+    filtered = ranking.without_rivals()
+    np.testing.assert_array_equal(filtered.above, [0, 0, 0])
+    np.testing.assert_array_equal(filtered.tied, [0, 1, 1])
+    with pytest.raises(UndefinedError, match="filtered"):
+        value("nDCG@3", filtered)
+
+
+def test_figures_that_the_sources_have_right():
+    assert value("MRR", Ranking.from_ranks([2, 1, 5], candidates=9)) == pytest.approx(0.567, abs=5e-4)
+    assert value("nDCG@10", Ranking.from_ranks([1, 3, 7, 15], candidates=20)) == pytest.approx(
+        0.458, abs=5e-4
+    )
+    three = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]])
+    assert value("AP@5", three) == pytest.approx(0.7)
+    assert value("P@5", three) == pytest.approx(0.6)
+
+
+def test_random_embeddings_give_a_mean_rank_of_half_the_nodes():
+    ranking = Ranking.from_ranks([1] * 10, candidates=199)
+    assert parse("MR")[0].chance(ranking, np.random.default_rng(0)) == 100.0
+
+
+def test_the_largest_similarity_is_one_for_a_hit_and_the_nearest_miss_otherwise():
+    truth = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[3], [9]])
+    near = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[1, 2], [5, 6]], gains=[[0.2, 0.6], [0.3, 0.8]])
+    ranking = with_near(truth, near)
+    np.testing.assert_allclose(parse("MaxOntSim@1")[0].per_unit(ranking), [0.2, 0.0])
+    np.testing.assert_allclose(parse("MaxOntSim@2")[0].per_unit(ranking), [0.6, 0.3])
+    np.testing.assert_allclose(parse("MaxOntSim@3")[0].per_unit(ranking), [1.0, 0.8])
+
+
+@given(tied_unit(), st.integers(1, 6))
+def test_the_largest_similarity_of_equal_scores_is_the_mean_over_their_orders(unit, k):
+    scores, gains, _ = unit
+    similar = [None if gain is None else gain / 4 for gain in gains]
+    run = {"q": {f"d{i}": score for i, score in enumerate(scores)}}
+    near = Ranking.from_runs({"q": {f"d{i}": s for i, s in enumerate(similar) if s is not None and i}}, run)
+    ranking = with_near(Ranking.from_runs({"q": {"d0": 1}}, run), near)
+    levels = [1.0, *similar[1:]]
+    slow = reference.expected(lambda order: max([g or 0.0 for g in order[:k]]), scores, levels)
+    assert value(f"MaxOntSim@{k}", ranking) == pytest.approx(slow, abs=1e-12)
+
+
+def with_near(ranking: Ranking, near: Ranking) -> Ranking:
+    from dataclasses import replace
+
+    return replace(ranking, near=near)
