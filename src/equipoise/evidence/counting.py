@@ -17,7 +17,7 @@ _LANES = 8
 _LONGEST_SUM = 255
 """How many bytes can be added before an 8-bit lane could overflow."""
 
-_ROW_BLOCK_BYTES = 256 << 10
+_ROW_BLOCK_BYTES = 512 << 10
 """Rows compared at a time: they stay in the second-level cache between the two comparisons."""
 
 _WIDE = 8192
@@ -27,11 +27,14 @@ _COLUMN_BLOCK_ROWS = 512
 """Rows transposed at a time: long enough for the comparisons to run at full width."""
 
 
-def above_and_tied(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple[Ints, Ints]:
+def above_and_tied(
+    scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints, *, own: bool = False
+) -> tuple[Ints, Ints]:
     """For each threshold: how many scores of its row are strictly above it, and how many equal it.
 
     ``scores`` is (rows, width); the ``counts[r]`` thresholds of row ``r`` stand one after another.
-    A NaN among the scores counts as neither, which lets it mark what is no candidate.
+    A NaN among the scores counts as neither, which lets it mark what is no candidate. ``own`` promises
+    that every threshold is one of its row's scores.
 
     >>> above_and_tied(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2.0, 9.0]), np.array([2]))
     (array([1, 0]), array([2, 0]))
@@ -39,7 +42,7 @@ def above_and_tied(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints)
     if scores.shape[1] >= _WIDE:
         return _wide(scores, thresholds, counts)
     if len(thresholds) == len(counts) and (counts == 1).all():
-        return _one_each(scores, thresholds)
+        return _one_each(scores, thresholds, own)
     return _several_each(scores, thresholds, counts)
 
 
@@ -53,7 +56,7 @@ def _wide(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple
     return above, tied
 
 
-def _one_each(scores: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Ints, Ints]:
+def _one_each(scores: NDArray[Any], thresholds: NDArray[Any], own: bool) -> tuple[Ints, Ints]:
     """Row by row, as the scores lie: nothing is moved for a single look at them."""
     rows, width = scores.shape
     above, tied = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
@@ -66,7 +69,9 @@ def _one_each(scores: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Ints, Int
         np.greater(block, limit, out=flags[:, :width])
         above[part] = _count_rows(flags)
         np.equal(block, limit, out=flags[:, :width])
-        tied[part] = _count_rows(flags)
+        # Ties are rare, and one sum over all rows tells that each row equals its own target alone.
+        alone = own and np.count_nonzero(flags) == len(block)
+        tied[part] = 1 if alone else _count_rows(flags)
     return above, tied
 
 

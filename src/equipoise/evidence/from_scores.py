@@ -125,7 +125,7 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
-        above[items], tied[items] = above_and_tied(block, limit, own)
+        above[items], tied[items] = above_and_tied(block, limit, own, own=True)
         if dropped.size:
             others = block[:, dropped][row]
             above[items] -= (others > limit[:, None]).sum(axis=1)

@@ -1,0 +1,250 @@
+"""Gold and predicted sets of (term, assertion) in each document, with optional credit for near misses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
+from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.pairs import unique_ids
+from equipoise.types import Bools, Floats, Ids, Ints
+
+AFFIRMED = "affirmed"
+"""The assertion of a term that comes without one; always code 0."""
+
+BLOCK_TERMS = 256
+
+Element = str | tuple[str, str]
+Similarity = Callable[[Ids, Ids], Any]
+"""Called with gold terms and predicted terms; returns their (gold, predicted) matrix of credits in [0, 1]."""
+
+
+class TermSets(NamedTuple):
+    """One set a document: document ``i`` holds the entries ``offsets[i]`` to ``offsets[i + 1]``."""
+
+    offsets: Ints
+    terms: Ints
+    assertions: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """How many entries each document has."""
+        return np.diff(self.offsets)
+
+    @property
+    def documents(self) -> Ints:
+        """The document of each entry."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.sizes)
+
+    def take(self, index: Ints) -> TermSets:
+        """The sets of the documents at ``index``, in that order."""
+        sizes = self.sizes[index]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        entries = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes)
+        return TermSets(offsets, self.terms[entries], self.assertions[entries])
+
+    def where(self, kept: Bools) -> TermSets:
+        """Only the entries marked in ``kept``, in the same documents."""
+        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets].astype(np.int64)
+        return TermSets(offsets, self.terms[kept], self.assertions[kept])
+
+
+class Credit(NamedTuple):
+    """What a predicted term earns for another gold term: pairs of codes, sorted; absent pairs earn 0."""
+
+    gold: Ints
+    predicted: Ints
+    similarity: Floats
+
+    def between(self, gold: Ints, predicted: Ints, terms: int) -> Floats:
+        """The (gold, predicted) matrix of credits; a term earns 1 for itself."""
+        matrix: Floats = (gold[:, None] == predicted).astype(np.float64)
+        if len(self.gold):
+            keys, wanted = self.gold * terms + self.predicted, gold[:, None] * terms + predicted
+            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            np.maximum(matrix, np.where(keys[place] == wanted, self.similarity[place], 0.0), out=matrix)
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Sets(Evidence):
+    """What each document holds and what a system found in it; a unit is a document.
+
+    ``missing`` marks documents that the system gave no answer for (they count as empty);
+    ``unknown_units`` are answers for documents that the truth does not know (they count nowhere).
+
+    >>> sets = Sets.of({"d1": ["fever", ("cough", "negated")]}, {"d1": ["fever", "cough"]})
+    >>> sets.terms.tolist(), sets.assertions.tolist(), sets.gold.assertions.tolist()
+    (['cough', 'fever'], ['affirmed', 'negated'], [1, 0])
+    """
+
+    kind: ClassVar[str] = "sets"
+
+    unit_ids: Ids
+    gold: TermSets
+    predicted: TermSets
+    terms: Ids
+    assertions: Ids
+    missing: Bools
+    unknown_units: tuple[str, ...] = ()
+    credit: Credit | None = None
+
+    @classmethod
+    def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:
+        """Sets by document; a bare term is affirmed. The documents of ``gold`` are the units.
+
+        An entry that stands twice in one set is refused: it would be one entry, and someone meant two.
+        """
+        truth, answer = _entries_by_document(gold, "gold"), _entries_by_document(predicted, "predicted")
+        everything = {entry for side in (truth, answer) for found in side.values() for entry in found}
+        terms = sorted({term for term, _ in everything})
+        others = sorted({assertion for _, assertion in everything} - {AFFIRMED})
+        term_codes = {term: code for code, term in enumerate(terms)}
+        assertion_codes = {name: code for code, name in enumerate([AFFIRMED, *others])}
+        return cls(
+            unit_ids=unique_ids(list(truth), len(truth)),
+            gold=_coded([truth[each] for each in truth], term_codes, assertion_codes),
+            predicted=_coded([answer.get(each, []) for each in truth], term_codes, assertion_codes),
+            terms=np.array(terms, dtype=object),
+            assertions=np.array([AFFIRMED, *others], dtype=object),
+            missing=np.array([each not in answer for each in truth], dtype=bool),
+            unknown_units=tuple(str(each) for each in answer if each not in truth),
+        )
+
+    def with_credit(self, similarity: Similarity) -> Self:
+        """The same sets, where a near miss may earn part of a hit in the soft scores.
+
+        ``similarity`` gets some gold terms and all predicted terms, and returns a matrix in [0, 1].
+
+        >>> sets = Sets.of({"d1": ["fever"]}, {"d1": ["high fever"]})
+        >>> sets.with_credit(lambda gold, found: np.full((len(gold), len(found)), 0.8)).credit.similarity
+        array([0.8])
+        """
+        rows, columns = np.unique(self.gold.terms), np.unique(self.predicted.terms)
+        parts = []
+        for start in range(0, len(rows), BLOCK_TERMS):
+            block = rows[start : start + BLOCK_TERMS]
+            matrix = _credits(similarity(self.terms[block], self.terms[columns]), (len(block), len(columns)))
+            gold, predicted = np.nonzero((matrix > 0) & (block[:, None] != columns))
+            parts.append((block[gold], columns[predicted], matrix[gold, predicted]))
+        if not parts:
+            parts = [(rows, rows, np.empty(0))]
+        return replace(self, credit=Credit(*(np.concatenate(side) for side in zip(*parts, strict=True))))
+
+    def take(self, index: Ints) -> Self:
+        """The documents at ``index``, in that order."""
+        return replace(
+            self,
+            unit_ids=self.unit_ids[index],
+            gold=self.gold.take(index),
+            predicted=self.predicted.take(index),
+            missing=self.missing[index],
+        )
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """The same predicted sets, handed to the documents at random: set sizes and frequent terms stay."""
+        order = rng.permutation(len(self))
+        return replace(self, predicted=self.predicted.take(order), missing=self.missing[order])
+
+    def to_arrays(self) -> Arrays:
+        """Ids, names, and the two collections of sets as offsets and codes."""
+        arrays: Arrays = {
+            name: plain_ids(getattr(self, name)) for name in ("unit_ids", "terms", "assertions")
+        }
+        arrays["missing"] = self.missing
+        arrays["unknown_units"] = np.array(self.unknown_units, dtype=str)
+        for side in ("gold", "predicted", "credit"):
+            group = getattr(self, side)
+            if group is not None:
+                arrays |= {f"{side}_{name}": array for name, array in group._asdict().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of ``to_arrays``."""
+        gold, predicted = (
+            TermSets(*(arrays[f"{side}_{name}"] for name in TermSets._fields))
+            for side in ("gold", "predicted")
+        )
+        known = "credit_similarity" in arrays
+        return cls(
+            restored_ids(arrays["unit_ids"]),
+            gold,
+            predicted,
+            terms=restored_ids(arrays["terms"]),
+            assertions=restored_ids(arrays["assertions"]),
+            missing=arrays["missing"],
+            unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
+            credit=Credit(*(arrays[f"credit_{name}"] for name in Credit._fields)) if known else None,
+        )
+
+
+def _entries_by_document(sets: Any, side: str) -> dict[Any, list[tuple[str, str]]]:
+    """The sets of all documents as sorted entries."""
+    if not isinstance(sets, Mapping):
+        raise InputError(
+            f"the {side} sets come as {type(sets).__name__}",
+            hint="give a mapping from each document id to its terms",
+        )
+    return {document: _entries(document, found, side) for document, found in sets.items()}
+
+
+def _entries(document: Any, found: Iterable[Element], side: str) -> list[tuple[str, str]]:
+    """One document's set as sorted (term, assertion) pairs."""
+    if isinstance(found, str):
+        raise InputError(
+            f"the {side} set of document {document} is the string {found!r}", hint="give a list of terms"
+        )
+    entries = []
+    for element in found:
+        match element:
+            case str(term):
+                entries.append((term, AFFIRMED))
+            case (str(term), str(assertion)):
+                entries.append((term, assertion))
+            case _:
+                raise InputError(
+                    f"the {side} set of document {document} holds {element!r}",
+                    hint="an entry is a term, or a pair of term and assertion",
+                )
+    entries.sort()
+    for before, after in pairwise(entries):
+        if before == after:
+            raise DuplicateError(
+                f"the {side} set of document {document} holds {' / '.join(after)} twice",
+                hint="pass a set if mentions are meant to count once",
+            )
+    return entries
+
+
+def _coded(
+    sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]
+) -> TermSets:
+    """Sorted entries as offsets and codes."""
+    flat = [entry for entries in sets for entry in entries]
+    return TermSets(
+        np.cumsum([0, *(len(entries) for entries in sets)], dtype=np.int64),
+        np.array([terms[term] for term, _ in flat], dtype=np.int64),
+        np.array([assertions[assertion] for _, assertion in flat], dtype=np.int64),
+    )
+
+
+def _credits(answer: Any, shape: tuple[int, int]) -> Floats:
+    """The matrix that a similarity returned, if it is one."""
+    matrix = np.asarray(answer, dtype=np.float64)
+    if matrix.shape != shape:
+        raise ShapeError(
+            f"the similarity returned shape {matrix.shape} for {shape[0]} gold and {shape[1]} predicted terms"
+        )
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        raise NotFiniteError(
+            "the similarity returned values outside 0 to 1",
+            hint="credit is the share of a hit that is earned",
+        )
+    return matrix

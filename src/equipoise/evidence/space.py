@@ -1,0 +1,181 @@
+"""Vectors in a space, with what is known about the points: classes, depths, norms, relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
+from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.labels import class_names
+from equipoise.evidence.pairs import column, host, same_length, unique_ids
+from equipoise.types import Floats, Ids, Ints
+
+Vectors = NDArray[np.floating[Any]]
+"""Single precision stays single when stored; the arithmetic is done in double."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space(Evidence):
+    """Embedded points with optional classes, depths, norms and edges; a unit is a point.
+
+    ``depth`` is a number a point, NaN where it is undefined; ``norms`` are distances from the origin in
+    the geometry of the vectors, needed where that is not the euclidean one; ``edges`` are pairs of
+    positions, one row a relation.
+
+    >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]])
+    >>> space.take(np.array([1, 0])).edges.tolist()
+    [[1, 0]]
+    """
+
+    kind: ClassVar[str] = "space"
+
+    unit_ids: Ids
+    vectors: Vectors
+    labels: Ints | None = None
+    classes: Ids | None = None
+    depth: Floats | None = None
+    norms: Floats | None = None
+    edges: Ints | None = None
+
+    @classmethod
+    def of(
+        cls,
+        vectors: Any,
+        *,
+        labels: Any = None,
+        depth: Any = None,
+        norms: Any = None,
+        edges: Any = None,
+        unit_ids: Any = None,
+    ) -> Self:
+        """A (points, dimensions) matrix of finite numbers and columns that fit it."""
+        matrix = _matrix(vectors)
+        codes = classes = None
+        if labels is not None:
+            names = class_names(labels, "labels")
+            same_length(matrix, names, "vectors", "labels")
+            classes, codes = np.unique(names, return_inverse=True)
+            codes = codes.astype(np.int64)
+        deep = None if depth is None else column(depth, "the depths", nan=True)
+        far = None if norms is None else column(norms, "the norms")
+        for each, name in ((deep, "depths"), (far, "norms")):
+            if each is not None:
+                same_length(matrix, each, "vectors", name)
+        joined = None if edges is None else _edges(edges, len(matrix))
+        return cls(unique_ids(unit_ids, len(matrix)), matrix, codes, classes, deep, far, joined)
+
+    @property
+    def radii(self) -> Floats:
+        """How far each point is from the origin: the norms as given, else the euclidean ones."""
+        return np.linalg.norm(self.vectors.astype(np.float64), axis=1) if self.norms is None else self.norms
+
+    def take(self, index: Ints) -> Self:
+        """The points at ``index``, with every edge that joins two of them (or copies of them)."""
+        return replace(
+            self,
+            unit_ids=self.unit_ids[index],
+            vectors=self.vectors[index],
+            labels=None if self.labels is None else self.labels[index],
+            depth=None if self.depth is None else self.depth[index],
+            norms=None if self.norms is None else self.norms[index],
+            edges=None if self.edges is None else _edges_among(self.edges, index, len(self)),
+        )
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """The same vectors and norms, with classes, depths and relations dealt to them at random."""
+        order = rng.permutation(len(self))
+        return replace(
+            self,
+            labels=None if self.labels is None else self.labels[order],
+            depth=None if self.depth is None else self.depth[order],
+            edges=None if self.edges is None else order[self.edges],
+        )
+
+    def to_arrays(self) -> Arrays:
+        """Ids, vectors, and what else is known."""
+        arrays: Arrays = {"unit_ids": plain_ids(self.unit_ids), "vectors": self.vectors}
+        if self.classes is not None:
+            arrays["classes"] = plain_ids(self.classes)
+        for name in ("labels", "depth", "norms", "edges"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of ``to_arrays``."""
+        columns = {name: arrays[name] for name in ("labels", "depth", "norms", "edges") if name in arrays}
+        if "classes" in arrays:
+            columns["classes"] = restored_ids(arrays["classes"])
+        return cls(restored_ids(arrays["unit_ids"]), arrays["vectors"], **columns)
+
+
+def _matrix(vectors: Any) -> Vectors:
+    """A matrix of finite floats, in single precision if it came so."""
+    try:
+        matrix = host(vectors)
+        if matrix.dtype != np.float32:
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the vectors are not a matrix of numbers: {error}") from error
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ShapeError(
+            f"the vectors have shape {matrix.shape}", hint="give one row a point and one column a dimension"
+        )
+    bad = ~np.isfinite(matrix).all(axis=1)
+    if bad.any():
+        raise NotFiniteError(
+            f"{int(bad.sum())} vectors hold NaN or infinity, the first at position {int(np.argmax(bad))}",
+            hint="embed these items again or leave them out",
+        )
+    return matrix
+
+
+def _edges(edges: Any, points: int) -> Ints:
+    """Pairs of different positions, none of them twice."""
+    pairs = host(edges)
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ShapeError(
+            f"the edges have shape {pairs.shape} of {pairs.dtype}",
+            hint="give one row an edge: the positions of its two ends among the vectors",
+        )
+    if pairs.min() < 0 or pairs.max() >= points:
+        raise InputError(
+            f"the edges reach from {pairs.min()} to {pairs.max()}, but there are {points} vectors"
+        )
+    loops = pairs[:, 0] == pairs[:, 1]
+    if loops.any():
+        raise InputError(
+            f"edge {int(np.argmax(loops))} joins point {pairs[np.argmax(loops), 0]} to itself",
+            hint="a point is always near itself; leave such edges out",
+        )
+    distinct, times = np.unique(pairs, axis=0, return_counts=True)
+    if len(distinct) != len(pairs):
+        first, second = distinct[np.argmax(times)]
+        raise DuplicateError(
+            f"the edge from {first} to {second} appears {int(times.max())} times",
+            hint="numpy.unique(edges, axis=0) keeps one of each",
+        )
+    return pairs.astype(np.int64)
+
+
+def _edges_among(edges: Ints, index: Ints, points: int) -> Ints:
+    """The edges between the points at ``index``, in their new positions; a copied point copies its edges."""
+    places = np.argsort(index, kind="stable")
+    copies = np.bincount(index, minlength=points)
+    first_place = np.cumsum(copies) - copies
+    from_copies, to_copies = copies[edges[:, 0]], copies[edges[:, 1]]
+    products = from_copies * to_copies
+    edge = np.repeat(np.arange(len(edges)), products)
+    nth = np.arange(len(edge)) - np.repeat(np.cumsum(products) - products, products)
+    start, end = edges[edge].T
+    one = places[first_place[start] + nth // to_copies[edge]]
+    other = places[first_place[end] + nth % to_copies[edge]]
+    return np.stack([one, other], axis=1).astype(np.int64)

@@ -1,0 +1,175 @@
+"""The spelling of metrics, and where their names come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import EquipoiseError, InputError, ParameterError, UndefinedError, UnknownNameError
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.sets import Sets
+from equipoise.metrics.base import BaseMetric
+from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parse import parse
+
+RANKING = Ranking.from_ranks([1, 3], candidates=5)
+
+
+def names(*expressions: str) -> list[str]:
+    return [metric.name for metric in parse(expressions)]
+
+
+def test_cutoffs_in_braces_make_one_metric_each():
+    assert names("HR@{1,3,5,10}") == ["HR@1", "HR@3", "HR@5", "HR@10"]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "canonical"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("NDCG@10", "nDCG@10"),
+        ("ndcg @ 10", "nDCG@10"),
+        ("RR", "MRR"),
+        ("mrr", "MRR"),
+        ("Acc@5", "HR@5"),
+        ("acc@1", "HR@1"),
+        ("Hit@1", "HR@1"),
+        ("Success@5", "HR@5"),
+        ("hit_rate@3", "HR@3"),
+        ("top_k_accuracy@3", "HR@3"),
+        ("Precision@3", "P@3"),
+        ("Recall@3", "R@3"),
+        ("R(capped)@3", "R(capped)@3"),
+        ("R(capped=false)@3", "R@3"),
+        ("AP@5", "MAP@5"),
+        ("MAP", "MAP"),
+        ("MAP(norm=r)@10", "MAP(norm=R)@10"),
+        ("MAP(norm=min)@10", "MAP@10"),
+        ("nDCG(gain=exp)@10", "nDCG(gain=exp)@10"),
+        ("MR", "MR"),
+        ("MR(over=units)", "MR(over=units)"),
+        ("MR(over=units, filtered)", "MR(over=units,filtered)"),
+        ("median_rank", "MedianRank"),
+        ("MaxOntSim@3", "MaxOntSim@3"),
+    ],
+)
+def test_synonyms_of_the_sources_are_read(spelled, canonical):
+    assert names(spelled) == [canonical]
+    assert names(canonical) == [canonical]
+
+
+def test_a_metric_named_twice_is_computed_once():
+    assert names("nDCG@10", "HR@{1,1}", "NDCG@10", "Acc@1") == ["nDCG@10", "HR@1"]
+
+
+def test_the_evidence_chooses_between_metrics_of_one_name():
+    assert parse("F1", evidence=Labels)[0].evidence is Labels
+    assert parse("F1", evidence=Sets)[0].evidence is Sets
+    assert parse("F1(average=macro)", evidence=Labels)[0].name == "F1(average=macro)"
+    assert parse("Precision", evidence=Sets)[0].evidence is Sets
+    assert parse("Precision@3", evidence=Ranking)[0].name == "P@3"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "error", "words"),
+    [
+        ("nDGC@10", UnknownNameError, "did you mean nDCG"),
+        ("HR", ParameterError, "HR@10"),
+        ("nDCG@0", ParameterError, "cutoff below 1"),
+        ("nDCG@-5", ParameterError, "cutoff below 1"),
+        ("nDCG@ten", ParameterError, "no whole number"),
+        ("HR@{1,x}", ParameterError, "no whole number"),
+        ("HR@{}", ParameterError, "no whole number"),
+        ("MR@5", ParameterError, "takes no cutoff"),
+        ("MAP(norm=Q)@5", ParameterError, "choose min or R"),
+        ("MAP(nrom=R)@5", UnknownNameError, "did you mean norm"),
+        ("R(capped=maybe)@5", ParameterError, "neither true nor false"),
+        ("", ParameterError, "not spelled"),
+        ("a b c", ParameterError, "not spelled"),
+    ],
+)
+def test_a_misspelled_metric_gets_a_sentence_and_a_remedy(spelled, error, words):
+    with pytest.raises(error) as caught:
+        parse(spelled)
+    assert words in caught.value.render()
+
+
+def test_a_metric_of_another_kind_of_evidence_is_refused():
+    with pytest.raises(ParameterError, match="this is labels evidence"):
+        parse("nDCG@10", evidence=Labels)
+
+
+@given(st.text(max_size=20))
+def test_whatever_is_typed_is_a_metric_or_a_sentence(text):
+    try:
+        assert parse(text)
+    except EquipoiseError as error:
+        assert error.sentence
+
+
+def test_every_built_in_metric_states_its_facts_and_reads_its_own_spelling():
+    for metric in builtin():
+        assert metric.title, metric
+        assert metric.formula, metric
+        assert metric.undefined, metric
+        assert metric.__doc__, metric
+        low, high = metric.bounds
+        assert low < high
+        made = metric(k=3) if metric.needs_cutoff else metric()
+        assert parse(made.name, evidence=metric.evidence) == (made,)
+
+
+class Share(BaseMetric):
+    """The share of units whose best answer is first."""
+
+    def __init__(self) -> None:
+        super().__init__(name="share_first")
+
+    def calculate(self, results):
+        return results.best_ranks == 1
+
+
+def test_a_subclass_with_a_name_and_calculate_is_a_metric():
+    (metric,) = parse([Share()])
+    assert metric.measure(RANKING).value == 0.5
+    assert metric.measure(RANKING).per_unit.tolist() == [1.0, 0.0]
+    assert metric.title == "The share of units whose best answer is first."
+
+
+def test_a_metric_that_returns_too_few_numbers_is_refused():
+    class Short(Share):
+        def calculate(self, results):
+            return np.zeros(1)
+
+    with pytest.raises(UndefinedError, match=r"shape \(1,\) for 2 units"):
+        Short().measure(RANKING)
+
+
+def test_a_plugin_file_adds_its_metrics(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from equipoise.metrics.base import BaseMetric\n"
+        "class Mine(BaseMetric):\n"
+        "    def __init__(self):\n        super().__init__(name='mine')\n"
+        "    def calculate(self, results):\n        return 0.25\n"
+    )
+    (metric,) = parse("mine", catalogue=builtin().with_plugin(path))
+    assert metric.measure(RANKING).value == 0.25
+    with pytest.raises(InputError, match="one of that name"):
+        builtin().with_plugin(path).with_plugin(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("1/0", "ZeroDivisionError"), ("x = 1", "defines no metric"), ("def (", "SyntaxError")],
+)
+def test_a_broken_plugin_is_named_with_its_fault(tmp_path, content, words):
+    path = tmp_path / "bad.py"
+    path.write_text(content)
+    with pytest.raises(InputError, match=words):
+        builtin().with_plugin(path)
+    with pytest.raises(InputError, match="no plugin file"):
+        builtin().with_plugin(tmp_path / "none.py")
