@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference
 from equipoise.errors import UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
@@ -32,7 +32,7 @@ BOUNDED = [
 
 @st.composite
 def tied_unit(draw, lost_allowed=True):
-    """A few candidates with many equal scores, some of them relevant, and some relevant ones not retrieved."""
+    """A few candidates with many equal scores, some relevant, and relevant items that were not retrieved."""
     size = draw(st.integers(1, 6))
     scores = draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=size, max_size=size))
     gains = draw(st.lists(st.sampled_from([None, 1.0, 2.0, 3.0]), min_size=size, max_size=size))

@@ -124,7 +124,7 @@ def _gather(
     found: list[float | None] = []
     gains: list[float] = []
     writers = {width: struct.Struct(f"{width}d").pack_into for width in set(depth.tolist())}
-    buffer, offset = memoryview(matrix), 0
+    buffer, offset = matrix.data, 0
     for items, row, width in zip(judged, lists, depth.tolist(), strict=True):
         writers[width](buffer, offset, *row.values())
         found.extend(map(row.get, items))

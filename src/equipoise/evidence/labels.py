@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
 from equipoise.evidence.base import Arrays, Evidence, as_ids, plain_ids, restored_ids
-from equipoise.evidence.pairs import host, same_length, unique_ids
+from equipoise.evidence.columns import host, same_length, unique_ids
 from equipoise.types import Bools, Ids, Ints
 
 BLOCK_SCORES = 1 << 22

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
-from equipoise.evidence.pairs import unique_ids
+from equipoise.evidence.columns import unique_ids
 from equipoise.types import Bools, Floats, Ids, Ints
 
 AFFIRMED = "affirmed"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.columns import column, host, same_length, unique_ids
 from equipoise.evidence.labels import class_names
-from equipoise.evidence.pairs import column, host, same_length, unique_ids
 from equipoise.types import Floats, Ids, Ints
 
 Vectors = NDArray[np.floating[Any]]

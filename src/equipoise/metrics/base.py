@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -35,9 +35,9 @@ class Measurement:
     def mean(cls, per_unit: Floats, weights: Floats | None = None) -> Measurement:
         """The weighted mean over the defined units; NaN when none is defined."""
         defined = ~np.isnan(per_unit)
-        if not defined.any():
-            return cls(float("nan"), per_unit, weights)
         share = None if weights is None else weights[defined]
+        if not defined.any() or (share is not None and not share.any()):
+            return cls(float("nan"), per_unit, weights)
         return cls(float(np.average(per_unit[defined], weights=share)), per_unit, weights)
 
 
@@ -76,6 +76,12 @@ class Metric(ABC, Generic[E]):
         return self.name
 
     def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
+                raise ParameterError(
+                    f"{self.symbol} has no {name} {getattr(self, name)!r}",
+                    hint=f"it is one of {', '.join(map(str, get_args(kind)))}",
+                )
         cutoff = getattr(self, "k", None)
         if cutoff is None and self.needs_cutoff:
             raise ParameterError(f"{self.symbol} needs a cutoff", hint=f"write {self.symbol}@10")

@@ -1,0 +1,183 @@
+"""How well predicted similarities follow the expected ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isnan, nan
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.evidence.pairs import Pairs
+from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric
+from equipoise.types import Floats
+
+ROUNDING = 1e-9
+"""0.8 and 0.7 are 0.1 apart for a reader, and a little more than that in binary."""
+
+
+def correlation(x: Floats, y: Floats) -> float:
+    """Pearson's product-moment correlation; NaN for fewer than two points or a constant column."""
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return nan
+    # Scaled before squaring, so that neither tiny nor huge numbers leave the range of a float.
+    x, y = (each / np.abs(each).max() for each in (x - x.mean(), y - y.mean()))
+    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def average_ranks(x: Floats) -> Floats:
+    """Ranks from 1, equal numbers sharing the mean of theirs.
+
+    >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
+    [3.0, 1.5, 1.5]
+    """
+    _, place, times = np.unique(x, return_inverse=True, return_counts=True)
+    shared = np.cumsum(times) - (times - 1) / 2
+    return np.asarray(shared[place])
+
+
+@dataclass(frozen=True)
+class Pearson(CorpusMetric[Pairs]):
+    """Covariance of predicted and expected similarities, over the product of their standard deviations.
+
+    From -1 to 1; undefined where either side is constant. Chance is exactly 0.
+
+    >>> Pearson().measure(Pairs.of([0.1, 0.4, 0.7], [0.0, 0.5, 1.0])).value
+    1.0
+    """
+
+    symbol = "Pearson"
+    title = "Pearson correlation"
+    evidence = Pairs
+    aliases = ("pearson", "pearsonr", "correlation")
+    bounds = (-1.0, 1.0)
+    unit = "correlation"
+    formula = (
+        r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
+    )
+    undefined = "fewer than two pairs, or similarities that are all the same on one side"
+    cite = "Pearson, Proceedings of the Royal Society 58, 1895"
+
+    def value(self, evidence: Pairs) -> float:
+        """The correlation of the two columns."""
+        return correlation(evidence.predicted, evidence.expected)
+
+    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
+        """0: the mean over all permutations."""
+        return nan if isnan(self.value(evidence)) else 0.0
+
+
+@dataclass(frozen=True)
+class Spearman(CorpusMetric[Pairs]):
+    """Pearson's correlation of the ranks of predicted and expected similarities; equals share a rank.
+
+    From -1 to 1; undefined where either side is constant. Chance is exactly 0.
+
+    >>> Spearman().measure(Pairs.of([0.1, 0.2, 0.9], [0.0, 0.5, 1.0])).value
+    1.0
+    """
+
+    symbol = "Spearman"
+    title = "Spearman rank correlation"
+    evidence = Pairs
+    aliases = ("spearman", "spearmanr", "rho")
+    bounds = (-1.0, 1.0)
+    unit = "correlation"
+    formula = r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))"
+    undefined = "fewer than two pairs, or similarities that are all the same on one side"
+    cite = "Spearman, American Journal of Psychology 15, 1904"
+
+    def value(self, evidence: Pairs) -> float:
+        """The correlation of the two columns' average ranks."""
+        return correlation(average_ranks(evidence.predicted), average_ranks(evidence.expected))
+
+    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
+        """0: the mean over all permutations."""
+        return nan if isnan(self.value(evidence)) else 0.0
+
+
+@dataclass(frozen=True)
+class AbsoluteError(UnitMetric[Pairs]):
+    """Mean distance between predicted and expected similarity, whichever is larger.
+
+    At least 0, lower is better. It depends on the scale of the model's similarities, unlike a correlation.
+
+    >>> AbsoluteError().measure(Pairs.of([0.5, 1.0], [0.75, 1.0])).value
+    0.125
+    """
+
+    symbol = "MAE"
+    title = "mean absolute error"
+    evidence = Pairs
+    aliases = ("mae", "mean_absolute_error")
+    bounds = (0.0, inf)
+    better = DOWN
+    unit = "similarity"
+    formula = r"\frac{1}{n} \sum_i |p_i - e_i|"
+    undefined = "no pairs"
+    cite = "Willmott and Matsuura, Climate Research 30, 2005"
+
+    def per_unit(self, evidence: Pairs) -> Floats:
+        """The absolute error of each pair."""
+        return np.abs(evidence.predicted - evidence.expected)
+
+
+@dataclass(frozen=True)
+class SquaredError(CorpusMetric[Pairs]):
+    """Square root of the mean squared difference between predicted and expected similarity.
+
+    At least 0, lower is better; never below the mean absolute error, and above it when errors are unequal.
+
+    >>> SquaredError().measure(Pairs.of([0.5, 0.0], [0.5, 1.0])).value
+    0.7071067811865476
+    """
+
+    symbol = "RMSE"
+    title = "root mean squared error"
+    evidence = Pairs
+    aliases = ("rmse", "root_mean_squared_error")
+    bounds = (0.0, inf)
+    better = DOWN
+    unit = "similarity"
+    formula = r"\sqrt{\frac{1}{n} \sum_i (p_i - e_i)^2}"
+    undefined = "no pairs"
+    cite = "Willmott and Matsuura, Climate Research 30, 2005"
+
+    def value(self, evidence: Pairs) -> float:
+        """The root of the mean square; NaN without pairs."""
+        if not len(evidence):
+            return nan
+        return float(np.sqrt(np.mean((evidence.predicted - evidence.expected) ** 2)))
+
+
+@dataclass(frozen=True)
+class Within(UnitMetric[Pairs]):
+    """1 for a pair whose predicted similarity is at most ``tolerance`` from the expected one, else 0.
+
+    From 0 to 1. A difference of exactly the tolerance counts as within.
+
+    >>> Within().measure(Pairs.of([0.8, 0.1], [0.7, 0.9])).value
+    0.5
+    """
+
+    tolerance: float = 0.1
+
+    symbol = "Within"
+    title = "share of pairs within the tolerance"
+    evidence = Pairs
+    aliases = ("within", "similarity_accuracy")
+    formula = r"\frac{1}{n} \sum_i [\,|p_i - e_i| \le t\,]"
+    undefined = "no pairs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.tolerance >= 0:
+            raise ParameterError(f"{self.symbol} has a tolerance of {self.tolerance}", hint="it is 0 or more")
+
+    def per_unit(self, evidence: Pairs) -> Floats:
+        """1 or 0 for each pair."""
+        near = np.abs(evidence.predicted - evidence.expected) <= self.tolerance + ROUNDING
+        return near.astype(np.float64)
+
+
+METRICS = (Pearson, Spearman, AbsoluteError, SquaredError, Within)

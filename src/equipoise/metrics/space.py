@@ -1,0 +1,145 @@
+"""Vectors held against what is known of the points: depths and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isnan, nan
+
+import numpy as np
+
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.space import Space
+from equipoise.metrics.base import DOWN, CorpusMetric
+from equipoise.metrics.directions import blocks, directions, mean_cosine
+from equipoise.metrics.pairs import average_ranks, correlation
+from equipoise.metrics.silhouette import Silhouette
+from equipoise.metrics.spread import EffectiveRank, Hubness, Isotropy, MeanCosine, Uniformity
+from equipoise.types import Floats
+
+
+@dataclass(frozen=True)
+class NormDepth(CorpusMetric[Space]):
+    """Spearman's correlation of each point's norm with its depth; equals share the mean of their ranks.
+
+    From -1 to 1; positive when deeper points lie farther out. The norms are those of the geometry where the
+    evidence carries them, else euclidean. Points of undefined depth are left out. Chance is exactly 0.
+
+    >>> NormDepth().measure(Space.of([[0.1, 0.0], [0.0, 0.5], [0.9, 0.0]], depth=[0, 1, 2])).value
+    1.0
+    """
+
+    symbol = "NormDepth"
+    title = "Spearman correlation of norm and depth"
+    evidence = Space
+    aliases = ("Spearman", "rho", "norm_depth", "spearman_norm_depth", "norm_depth_correlation")
+    bounds = (-1.0, 1.0)
+    unit = "correlation"
+    formula = r"\mathrm{Pearson}(\mathrm{rank}\,\|x\|, \mathrm{rank}\,\mathrm{depth}(x))"
+    undefined = "fewer than two points of known depth, or norms or depths that are all the same"
+    cite = "Nickel and Kiela, ICML 2018"
+
+    def value(self, evidence: Space) -> float:
+        """The correlation of average ranks."""
+        if evidence.depth is None:
+            raise UndefinedError(
+                "the norm-depth correlation needs depths, and this space has none",
+                hint="Space.of(vectors, depth=...) adds them",
+            )
+        known = ~np.isnan(evidence.depth)
+        return correlation(average_ranks(evidence.radii[known]), average_ranks(evidence.depth[known]))
+
+    def chance(self, evidence: Space, rng: np.random.Generator) -> float:
+        """0: the mean over all permutations."""
+        return nan if isnan(self.value(evidence)) else 0.0
+
+
+def edge_cosines(space: Space) -> Floats:
+    """The cosine of the two ends of each edge; edges of zero vectors are left out."""
+    if space.edges is None:
+        raise UndefinedError(
+            "this figure is about related points, and this space has no edges",
+            hint="Space.of(vectors, edges=...) adds them",
+        )
+    units, pointed = directions(space)
+    joined = space.edges[pointed[space.edges].all(axis=1)]
+    first, second = (np.cumsum(pointed) - 1)[joined].T
+    cosines = np.empty(len(joined))
+    for rows in blocks(len(joined), units.shape[1]):
+        cosines[rows] = np.einsum("ij,ij->i", units[first[rows]], units[second[rows]])
+    return np.clip(cosines, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Coherence(CorpusMetric[Space]):
+    """Mean cosine over the edges.
+
+    From -1 to 1. Chance is the mean cosine over all pairs: a collapsed space is coherent everywhere.
+
+    >>> Coherence().measure(Space.of([[1.0, 0.0], [3.0, 4.0], [0.0, 1.0]], edges=[[0, 1], [1, 2]])).value
+    0.7
+    """
+
+    symbol = "Coherence"
+    title = "mean cosine of related points"
+    evidence = Space
+    aliases = ("coherence", "relation_coherence")
+    bounds = (-1.0, 1.0)
+    unit = "cosine"
+    formula = r"\frac{1}{|E|} \sum_{(i, j) \in E} \cos(x_i, x_j)"
+    undefined = "no edge between points that are not zero"
+
+    def value(self, evidence: Space) -> float:
+        """The mean over edges."""
+        cosines = edge_cosines(evidence)
+        return float(cosines.mean()) if len(cosines) else nan
+
+    def chance(self, evidence: Space, rng: np.random.Generator) -> float:
+        """The mean cosine of all pairs: an edge between random points is any of them alike."""
+        return nan if isnan(self.value(evidence)) else mean_cosine(directions(evidence)[0])
+
+
+@dataclass(frozen=True)
+class Alignment(CorpusMetric[Space]):
+    """Mean over the edges of |u - v|^alpha, u and v being the ends as unit vectors.
+
+    At least 0, lower is better. A collapsed space is perfectly aligned: read it beside uniformity.
+
+    >>> Alignment().measure(Space.of([[2.0, 0.0], [0.0, 1.0]], edges=[[0, 1]])).value
+    2.0
+    """
+
+    alpha: float = 2.0
+
+    symbol = "Alignment"
+    title = "alignment of related points"
+    evidence = Space
+    aliases = ("alignment", "alignment_loss")
+    bounds = (0.0, inf)
+    better = DOWN
+    unit = "distance"
+    formula = r"\frac{1}{|E|} \sum_{(i, j) \in E} \|u_i - u_j\|^{\alpha}"
+    undefined = "no edge between points that are not zero"
+    cite = "Wang and Isola, ICML 2020"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.alpha < inf:
+            raise ParameterError(f"alignment has alpha = {self.alpha}", hint="it is a number above 0")
+
+    def value(self, evidence: Space) -> float:
+        """The mean over edges."""
+        cosines = edge_cosines(evidence)
+        return float(np.mean((2 - 2 * cosines) ** (self.alpha / 2))) if len(cosines) else nan
+
+
+METRICS = (
+    NormDepth,
+    Silhouette,
+    EffectiveRank,
+    Uniformity,
+    MeanCosine,
+    Hubness,
+    Isotropy,
+    Coherence,
+    Alignment,
+)

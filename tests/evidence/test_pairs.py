@@ -1,0 +1,82 @@
+"""Pairs: what goes in, what comes out, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError, StoreError
+from equipoise.evidence.columns import host
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.pairs import Pairs
+
+SIMILARITIES = st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=20)
+
+
+def some_pairs(n: int = 6) -> Pairs:
+    rng = np.random.default_rng(n)
+    return Pairs.of(rng.random(n), rng.random(n), unit_ids=[f"p{i}" for i in range(n)])
+
+
+def test_units_without_ids_are_numbered():
+    assert Pairs.of([0.1, 0.2], [0.3, 0.4]).unit_ids.tolist() == [0, 1]
+
+
+@given(SIMILARITIES)
+def test_taking_all_units_changes_nothing(rows):
+    pairs = Pairs.of(*zip(*rows, strict=True))
+    same = pairs.take(np.arange(len(pairs)))
+    for name, array in pairs.to_arrays().items():
+        np.testing.assert_array_equal(same.to_arrays()[name], array)
+
+
+def test_an_index_may_repeat_and_reorder():
+    taken = some_pairs().take(np.array([5, 0, 0]))
+    assert taken.unit_ids.tolist() == ["p5", "p0", "p0"]
+    assert taken.predicted.tolist() == [some_pairs().predicted[i] for i in (5, 0, 0)]
+
+
+def test_shuffling_moves_predictions_and_leaves_the_truth():
+    pairs = some_pairs(50)
+    shuffled = pairs.shuffled(np.random.default_rng(1))
+    assert sorted(shuffled.predicted) == sorted(pairs.predicted)
+    assert (shuffled.predicted != pairs.predicted).any()
+    np.testing.assert_array_equal(shuffled.expected, pairs.expected)
+
+
+def test_a_saved_file_reads_back_the_same_and_equal_evidence_gives_equal_bytes(tmp_path):
+    some_pairs().save(tmp_path / "a.npz")
+    some_pairs().save(tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    again = Pairs.load(tmp_path / "a.npz")
+    again.save(tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    assert again.unit_ids.tolist() == some_pairs().unit_ids.tolist()
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    some_pairs().save(tmp_path / "pairs.npz")
+    with pytest.raises(StoreError, match="holds pairs evidence, not labels"):
+        Labels.load(tmp_path / "pairs.npz")
+
+
+def test_bad_columns_are_explained():
+    with pytest.raises(ShapeError, match="2 predicted similarities and 3 expected"):
+        Pairs.of([0.1, 0.2], [0.1, 0.2, 0.3])
+    with pytest.raises(ShapeError, match=r"shape \(1, 2\)"):
+        Pairs.of([[0.1, 0.2]], [0.1, 0.2])
+    with pytest.raises(NotFiniteError, match="nan at position 1"):
+        Pairs.of([0.1, float("nan")], [0.1, 0.2])
+    with pytest.raises(InputError, match="not numbers"):
+        Pairs.of(["high", "low"], [0.1, 0.2])
+    with pytest.raises(DuplicateError, match="a-b appears 2 times"):
+        Pairs.of([0.1, 0.2], [0.1, 0.2], unit_ids=["a-b", "a-b"])
+    with pytest.raises(ShapeError, match="3 unit ids for 2"):
+        Pairs.of([0.1, 0.2], [0.1, 0.2], unit_ids=["a", "b", "c"])
+
+
+def test_tensors_that_track_gradients_are_read():
+    torch = pytest.importorskip("torch")
+    assert host(torch.tensor([1.0, 2.0], requires_grad=True)).tolist() == [1.0, 2.0]
