@@ -1,0 +1,102 @@
+"""Edge lists of trees and graphs: one ``child, parent`` pair a line, several parents allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from equipoise.data.tables import DELIMITERS, format_of, records
+from equipoise.data.text import PathLike, TextFile, open_text
+from equipoise.errors import DuplicateError, FormatError, InputError
+
+Edge = tuple[str, str]
+
+_ROLES = {
+    **dict.fromkeys(("child", "child_id", "node", "id", "source"), "child"),
+    **dict.fromkeys(("parent", "parent_id", "target"), "parent"),
+}
+
+
+def edges(path: PathLike) -> list[Edge]:
+    """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
+
+    A first line that names the columns is a header, and then decides their order. An edge given
+    twice and a cycle are errors; forests and several parents are not.
+    """
+    file = open_text(path)
+    form = format_of(path)
+    if form not in DELIMITERS:
+        form = "tsv" if "\t" in file.first_line else "csv"
+    pairs = [(line, _pair(file, line, fields)) for line, fields in records(file, DELIMITERS[form])]
+    if not pairs:
+        raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
+    named = _header(*pairs[0][1])
+    found: dict[Edge, int] = {}
+    for line, (left, right) in pairs[1:] if named else pairs:
+        edge = (right, left) if named == ("parent", "child") else (left, right)
+        first = found.setdefault(edge, line)
+        if first != line:
+            raise DuplicateError(
+                f"{file.name} lines {first} and {line} give the same edge {edge[0]} -> {edge[1]}",
+                excerpt=file.excerpt(first, line),
+                hint="keep one of them",
+            )
+    _refuse_cycle(file, found)
+    return list(found)
+
+
+def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
+    cleaned = [each.strip() for each in fields]
+    if len(cleaned) != 2 or not all(cleaned):
+        raise file.error(
+            FormatError,
+            line,
+            "is no edge; an edge is two ids: child, parent",
+            hint="a root needs no line of its own",
+        )
+    return cleaned[0], cleaned[1]
+
+
+def _header(left: str, right: str) -> tuple[str, str] | None:
+    """What a first line calls its columns, or None when it is an edge like all others."""
+    roles = (_ROLES.get(left.casefold()), _ROLES.get(right.casefold()))
+    return roles if set(roles) == {"child", "parent"} else None  # type: ignore[return-value]
+
+
+def _refuse_cycle(file: TextFile, line_of: dict[Edge, int]) -> None:
+    cycle = find_cycle(line_of)
+    if not cycle:
+        return
+    lines = [line_of[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
+    raise InputError(
+        f"{file.name} has a cycle: {' -> '.join([*cycle, cycle[0]])}",
+        excerpt=file.excerpt(*lines[:5]),
+        hint="an ancestor cannot be its own descendant; remove one of these edges",
+    )
+
+
+def find_cycle(pairs: Iterable[Edge]) -> list[str]:
+    """The nodes of one cycle, each followed by its parent, or nothing when there is none.
+
+    >>> find_cycle([("a", "b"), ("b", "c"), ("c", "b")])
+    ['b', 'c']
+    """
+    parents: dict[str, list[str]] = {}
+    for child, parent in pairs:
+        parents.setdefault(child, []).append(parent)
+    finished: set[str] = set()
+    for start in parents:
+        trail: dict[str, None] = {}
+        stack = [(start, False)]
+        while stack:
+            node, leaving = stack.pop()
+            if leaving:
+                trail.pop(node)
+                finished.add(node)
+            elif node in trail:
+                nodes = list(trail)
+                return nodes[nodes.index(node) :]
+            elif node not in finished:
+                trail[node] = None
+                stack.append((node, True))
+                stack.extend((parent, False) for parent in parents.get(node, ()))
+    return []

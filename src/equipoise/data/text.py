@@ -1,0 +1,189 @@
+"""Opening text files: whatever stands in the way is explained with file, line and remedy."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from equipoise.errors import FormatError, InputError, did_you_mean
+
+PathLike = str | os.PathLike[str]
+
+STDIN = "-"
+BOM = b"\xef\xbb\xbf"
+EXCERPT_WIDTH = 100
+_FIRST_LINE = re.compile(rb"[^\r\n]*[^\s][^\r\n]*")
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The content of a text file that is known to be UTF-8, without byte order mark, and not empty."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """All of it, decoded."""
+        return self.data.decode("utf-8")
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not blank, without its white space."""
+        match = _FIRST_LINE.search(self.data)
+        return match.group().decode("utf-8").strip() if match else ""
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines, ended by LF, CRLF or CR; ``lines[0]`` is line 1."""
+        return self.data.splitlines()
+
+    def excerpt(self, *numbers: int) -> str:
+        """The lines of these numbers as an error shows them: ``3 | q1 Q0 d1 1 0.9``."""
+        lines = self.lines
+        width = len(str(max(numbers)))
+        return "\n".join(f"{number:>{width}} | {_printable(lines[number - 1])}" for number in numbers)
+
+    def error(self, kind: type[InputError], line: int, fact: str, *, hint: str = "") -> InputError:
+        """``runs/a.trec line 3 has 5 fields`` with the line itself as the excerpt."""
+        return kind(f"{self.name} line {line} {fact}", hint=hint, excerpt=self.excerpt(line))
+
+
+def open_text(path: PathLike) -> TextFile:
+    """Read a UTF-8 text, plain or gzipped, or say why it cannot be read; ``-`` is standard input.
+
+    A byte order mark is dropped. Line ends are left as they are.
+    """
+    name = shown(path)
+    data = read_bytes(path)
+    for mark in _UTF16_MARKS:
+        if data.startswith(mark):
+            raise InputError(f"{name} is UTF-16, not UTF-8", hint=f"iconv -f UTF-16 -t UTF-8 {name}")
+    data = data.removeprefix(BOM)
+    if not data or data.isspace():
+        raise InputError(f"{name} is empty", hint="check that the step that writes it has finished")
+    _refuse_other_encodings(name, data)
+    return TextFile(name, data)
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a UTF-8 file, plain or gzipped; ``-`` is standard input."""
+    return open_text(path).text
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """The bytes of a file or of standard input, decompressed where they are gzipped."""
+    data = _stdin_bytes() if os.fspath(path) == STDIN else _file_bytes(path)
+    return _decompressed(shown(path), data) if data.startswith(_GZIP_MAGIC) else data
+
+
+def shown(path: PathLike) -> str:
+    """What messages call a path."""
+    return (
+        "standard input"
+        if os.fspath(path) == STDIN
+        else _printable(os.fspath(path).encode("utf-8", "replace"), width=None)
+    )
+
+
+def explain_unreadable(path: PathLike, error: OSError | ValueError) -> InputError:
+    """The sentence for a path that the operating system would not open."""
+    name = shown(path)
+    if isinstance(error, FileNotFoundError):
+        return _missing(Path(path), name)
+    if isinstance(error, IsADirectoryError):
+        return InputError(f"{name} is a folder, where a file should be", hint=_inside(Path(path)))
+    if isinstance(error, PermissionError):
+        return InputError(
+            f"{name} may not be read: permission denied", hint=f"ls -l {name} shows its owner and mode"
+        )
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f"{name} cannot be read: {reason}")
+
+
+def line_at(data: bytes, offset: int) -> int:
+    """The number of the line that holds the byte at this offset."""
+    return len((data[:offset] + b".").splitlines())
+
+
+def _file_bytes(path: PathLike) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError) as error:
+        raise explain_unreadable(path, error) from error
+
+
+def _stdin_bytes() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(
+            "standard input is closed", hint="pipe a file into the command, or name one"
+        ) from error
+
+
+def _decompressed(name: str, data: bytes) -> bytes:
+    import gzip
+    import zlib
+
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{name} is a damaged gzip file: {error}",
+            hint=f"gzip -t {name} tests it; fetch or write it again",
+        ) from error
+
+
+def _refuse_other_encodings(name: str, data: bytes) -> None:
+    """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, offset = line_at(data, error.start), error.start
+        raise FormatError(
+            f"{name} is not UTF-8: line {line} holds the byte 0x{data[offset]:02x} at offset {offset}",
+            hint=f"if it is Latin-1: iconv -f LATIN1 -t UTF-8 {name}",
+        ) from error
+    offset = data.find(b"\0")
+    if offset >= 0:
+        raise FormatError(
+            f"{name} is not a text file: line {line_at(data, offset)} holds a NUL byte at offset {offset}",
+            hint="is it a binary file, or UTF-16?",
+        )
+
+
+def _missing(path: Path, name: str) -> InputError:
+    folder = path.parent
+    if not folder.is_dir():
+        return InputError(f"there is no file {name}, nor a folder {folder}", hint=_near(folder))
+    return InputError(f"there is no file {name}", hint=_near(path))
+
+
+def _near(path: Path) -> str:
+    """The names in the same folder that resemble the one asked for."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return "check the path"
+    return did_you_mean(path.name, names) or "check the path"
+
+
+def _inside(folder: Path) -> str:
+    names = sorted(os.listdir(folder)) if os.access(folder, os.R_OK) else []
+    return f"it holds {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else "it is empty"
+
+
+def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
+    """A line that is safe to print: control characters are replaced, long lines are cut."""
+    text = line.decode("utf-8", "replace")
+    text = "".join(
+        each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in text
+    )
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
