@@ -1,0 +1,340 @@
+"""A comparison: paired claims over two or more systems, and what the data cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import StrEnum
+from html import escape
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+from equipoise.metrics.base import Metric
+from equipoise.stats.bands import Bands, rank_intervals, resampled_ranks, tie_bands
+from equipoise.stats.contrast import Column, Contrast, Question, unit_contrasts, untestable
+from equipoise.stats.corpus_contrast import JointScores, corpus_contrasts, joint_scores
+from equipoise.stats.family import CORRECTIONS, adjust
+from equipoise.stats.paired import find_test
+from equipoise.stats.pairing import Pairing, pair_results
+from equipoise.stats.resample import DEFINED_SHARE
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.verdict import sentences
+from equipoise.types import Direction, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems on the same units: estimates, contrasts of every pair, and the order they allow.
+
+    ``scores`` are on the primary metric over the units that are defined for every system, so that the
+    order is made on equal terms. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
+    interval of its rank, ``families`` what each metric's p values were corrected for.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    primary: str
+    better: Direction
+    n: int
+    clusters: int | None
+    estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
+    contrasts: tuple[Contrast, ...] = field(repr=False)
+    scores: Mapping[str, float]
+    leader: str | None
+    bands: Mapping[str, tuple[str, ...]]
+    ranks: Mapping[str, tuple[int, int]]
+    families: Mapping[str, str]
+    question: Question
+    correction: str
+
+    @property
+    def alpha(self) -> float:
+        """The p below which two systems are told apart."""
+        return self.question.alpha
+
+    @property
+    def family(self) -> str:
+        """What the p values on the primary metric were corrected for."""
+        return self.families[self.primary]
+
+    @property
+    def test(self) -> str:
+        """The name of the paired test, for people."""
+        return find_test(self.question.test).title
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The systems from best to worst on the primary metric; those without a score last."""
+        sign = -1 if self.better == Direction.UP else 1
+        return tuple(
+            sorted(self.systems, key=lambda name: (isnan(self.scores[name]), sign * self.scores[name]))
+        )
+
+    @property
+    def tied_with_leader(self) -> tuple[str, ...]:
+        """The systems that the data cannot tell from the leader, best first."""
+        if self.leader is None:
+            return ()
+        letters = set(self.bands[self.leader])
+        return tuple(name for name in self.order if name != self.leader and letters & set(self.bands[name]))
+
+    def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
+        """System ``a`` minus system ``b`` on a metric, by default the primary one."""
+        metric = metric or self.primary
+        for kind, name, known in (
+            ("system", a, self.systems),
+            ("system", b, self.systems),
+            ("metric", metric, self.metrics),
+        ):
+            if name not in known:
+                raise UnknownNameError.of(kind, name, known)
+        for each in self.contrasts:
+            if each.metric == metric and {each.a, each.b} == {a, b}:
+                return each if each.a == a else each.reversed()
+        raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
+
+    def verdict(self) -> str:
+        """Two plain sentences: who leads, and what the data cannot tell."""
+        return sentences(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON; an unknown number is None, with its reason."""
+        plain: dict[str, Any] = _plain(
+            {
+                "systems": self.systems,
+                "order": self.order,
+                "metrics": self.metrics,
+                "primary": self.primary,
+                "better": self.better,
+                "n": self.n,
+                "clusters": self.clusters,
+                "leader": self.leader,
+                "tied_with_leader": self.tied_with_leader,
+                "verdict": self.verdict(),
+                "scores": self.scores,
+                "bands": self.bands,
+                "ranks": self.ranks,
+                "estimates": self.estimates,
+                "contrasts": self.contrasts,
+                "families": self.families,
+                "test": self.question.test,
+                "correction": self.correction,
+                "level": self.question.level,
+                "flips": self.question.flips,
+                "resamples": self.question.resamples,
+                "seed": self.question.seed,
+            }
+        )
+        return plain
+
+    def __repr__(self) -> str:
+        bands = ", ".join(f"{name} ({''.join(self.bands[name]) or '-'})" for name in self.order)
+        return f"Comparison of {len(self.systems)} systems on {self.n} units by {self.primary}: {bands}"
+
+    def _repr_html_(self) -> str:
+        heads = ("band", "system", self.primary, "to the leader", "adjusted p", "win/tie/loss", "rank")
+        rows = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
+        for name in self.order:
+            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(name)) + "</tr>")
+        caption = escape(f"{self.verdict()} {self.test}; {self.family}.")
+        return f"<table><caption>{caption}</caption>{''.join(rows)}</table>"
+
+    def _cells(self, name: str) -> tuple[str, ...]:
+        """One row of the table: everything about one system on the primary metric."""
+        low, high = self.ranks[name]
+        rank = str(low) if low == high else f"{low} to {high}"
+        own = (" ".join(self.bands[name]), name, _figure(self.scores[name]))
+        if self.leader is None or name == self.leader:
+            return (*own, "", "", "", rank)
+        seen = self.contrast(name, self.leader)
+        counts = "" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"
+        return (*own, _figure(seen.difference), _figure(seen.adjusted), counts, rank)
+
+
+def compare_results(
+    results: Sequence[Result],
+    *,
+    metrics: Sequence[str] | None = None,
+    primary: str | None = None,
+    test: str = "randomisation",
+    correction: str = "holm",
+    level: float = 0.95,
+    flips: int = 10_000,
+    resamples: int = 2000,
+    seed: int = 0,
+    metric_objects: Mapping[str, Metric[Any]] | None = None,
+) -> Comparison:
+    """Compare two or more systems, pair by pair, on the same units.
+
+    Metrics with per-unit values get a paired test and a paired bootstrap; p is corrected over the pairs of
+    each metric by itself. The order, the tie bands and the ranks are made on ``primary``, by default the
+    first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
+    results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
+    """
+    find_test(test)
+    adjust([], correction)
+    if not 0 < level < 1:
+        raise ParameterError(f"a level of {level} lies outside 0 to 1", hint="95 % is written as level=0.95")
+    pairing = pair_results(results)
+    names = _chosen(pairing, metrics, primary)
+    primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
+    question = Question(test, level, flips, resamples, seed)
+    columns = [_column(pairing, name) for name in names if pairing.has_parts(name)]
+    _refuse_untestable(columns, primary, pairing, test)
+    contrasts = unit_contrasts(columns, pairing.systems, pairing.clusters, question)
+    resampled: dict[str, JointScores | None] = {}
+    for name in names:
+        if not pairing.has_parts(name):
+            resampled[name] = _joint(pairing, (metric_objects or {}).get(name), question)
+            estimates = [result.estimates[name] for result in results]
+            contrasts += corpus_contrasts(estimates, pairing.systems, resampled[name], level=level)
+    by_metric = {name: [each for each in contrasts if each.metric == name] for name in names}
+    adjusted = {name: _corrected(by_metric[name], correction) for name in names}
+    better = pairing.results[0].estimates[primary].better
+    scores = _scores(pairing, primary)
+    bands = _bands(pairing.systems, scores, adjusted[primary], better, question.alpha)
+    ranks = _ranks(pairing, primary, resampled.get(primary), better, question)
+    best = bands.order[0]
+    return Comparison(
+        systems=pairing.systems,
+        metrics=tuple(names),
+        primary=primary,
+        better=better,
+        n=len(pairing),
+        clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
+        estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
+        contrasts=tuple(each for name in names for each in adjusted[name]),
+        scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
+        leader=None if np.isnan(scores[best]) else pairing.systems[best],
+        bands=dict(zip(pairing.systems, bands.letters, strict=True)),
+        ranks={name: (int(low), int(high)) for name, (low, high) in zip(pairing.systems, ranks, strict=True)},
+        families={name: _family(name, adjusted[name], correction) for name in names},
+        question=question,
+        correction=correction,
+    )
+
+
+def _chosen(pairing: Pairing, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
+    """The metrics to compare: those asked for, else all that every system has; the primary among them."""
+    shared = [
+        name
+        for name in pairing.results[0].estimates
+        if all(name in result.estimates for result in pairing.results)
+    ]
+    names = list(dict.fromkeys(shared if metrics is None else metrics))
+    if primary is not None and primary not in names:
+        names.insert(0, primary)
+    for name in names:
+        if name not in shared:
+            raise UnknownNameError.of(
+                "metric of all these results", name, shared, more=f"they share {', '.join(shared) or 'none'}"
+            )
+    if not names:
+        raise ParameterError("the results share no metric", hint="score every system with the same metrics")
+    return names
+
+
+def _column(pairing: Pairing, name: str) -> Column:
+    better = pairing.results[0].estimates[name].better
+    return Column(name, better, pairing.per_unit(name), pairing.weights(name))
+
+
+def _refuse_untestable(columns: Sequence[Column], primary: str, pairing: Pairing, test: str) -> None:
+    """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
+    for column in columns:
+        reason = untestable(column, pairing.clusters, test)
+        if column.metric == primary and reason:
+            raise UndefinedError(
+                f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'"
+            )
+
+
+def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> JointScores | None:
+    evidence = pairing.evidence()
+    if metric is None or evidence is None:
+        return None
+    return joint_scores(
+        metric, evidence, clusters=pairing.clusters, resamples=question.resamples, rng=question.rng(2)
+    )
+
+
+def _corrected(contrasts: Sequence[Contrast], correction: str) -> list[Contrast]:
+    adjusted = adjust([each.p for each in contrasts], correction)
+    return [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
+
+
+def _family(metric: str, contrasts: Sequence[Contrast], correction: str) -> str:
+    """What p on this metric was corrected for, as a caption says it."""
+    tested = sum(not isnan(each.p) for each in contrasts)
+    if tested == 0:
+        return f"no pair tested on {metric}"
+    if tested == 1:
+        return f"one pair on {metric}, nothing to correct for"
+    title = CORRECTIONS[correction][1]
+    return f"{title} over the {tested} pairs on {metric}"
+
+
+def _scores(pairing: Pairing, metric: str) -> Floats:
+    """Each system's figure over the units that are defined for every system that has any."""
+    values = np.array([result.estimates[metric].value for result in pairing.results], dtype=np.float64)
+    if not pairing.has_parts(metric):
+        return values
+    parts, weights = pairing.per_unit(metric), pairing.weights(metric)
+    defined = ~np.isnan(parts)
+    scored = defined.any(axis=0)
+    complete = defined[:, scored].all(axis=1)
+    if complete.any() and scored.any():
+        share = None if weights is None else weights[complete]
+        values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)
+    values[~scored] = np.nan
+    return values
+
+
+def _bands(
+    systems: Sequence[str], scores: Floats, contrasts: Sequence[Contrast], better: Direction, alpha: float
+) -> Bands:
+    at = {name: position for position, name in enumerate(systems)}
+    p = np.full((len(systems), len(systems)), np.nan)
+    for each in contrasts:
+        p[at[each.a], at[each.b]] = p[at[each.b], at[each.a]] = each.adjusted
+    return tie_bands(scores, p, better=better, alpha=alpha)
+
+
+def _ranks(
+    pairing: Pairing, metric: str, resampled: JointScores | None, better: Direction, question: Question
+) -> Ints:
+    if pairing.has_parts(metric):
+        return rank_intervals(
+            pairing.per_unit(metric),
+            better=better,
+            weights=pairing.weights(metric),
+            clusters=pairing.clusters,
+            level=question.level,
+            resamples=question.resamples,
+            rng=question.rng(3),
+        )
+    if resampled is not None:
+        complete = resampled.centred[~np.isnan(resampled.table).any(axis=1)]
+        if len(complete) >= DEFINED_SHARE * len(resampled.table):
+            return resampled_ranks(complete, better=better, level=question.level)
+    return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
+
+
+def _figure(value: float) -> str:
+    return "n/a" if isnan(value) else f"{value:.3g}"
+
+
+def _plain(value: Any) -> Any:
+    """Any of our values as JSON knows them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return str(value) if isinstance(value, StrEnum) else value

@@ -1,0 +1,251 @@
+"""One system against another on one metric: the difference, and everything that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import nan, sqrt
+
+import numpy as np
+
+from equipoise.stats.interval import Interval, t_interval
+from equipoise.stats.paired import Spread, find_test, run_test, spread
+from equipoise.stats.power import Planned, detectable_difference, units_needed
+from equipoise.stats.resample import mean_intervals
+from equipoise.types import Direction, Floats, Ids
+
+# A stack of differences is cut so that one takes at most 32 MB.
+STACK_CELLS = 4_000_000
+MANY_MOVED = 100
+# Bounds of their own, so that differences that happen to be 0 and 1 are not taken for shares of hits.
+OF_ANY_SIZE = (-1e300, 1e300)
+NO_POWER = Planned.unknown("power is known for differences of units only")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """System ``a`` minus system ``b`` on the units where both are defined.
+
+    ``wins`` counts the units on which a is better, whichever direction that is. ``adjusted`` is p corrected
+    for the family; both are NaN where ``reason`` says why there is no test. ``needed`` takes the difference
+    seen for the true one, and the true one is often smaller.
+    """
+
+    metric: str
+    a: str
+    b: str
+    better: Direction
+    difference: float
+    interval: Interval
+    p: float
+    adjusted: float
+    n: int
+    undefined: int
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    detectable: Planned = NO_POWER
+    needed: Planned = NO_POWER
+    reason: str = ""
+
+    def reversed(self) -> Contrast:
+        """The same contrast seen from ``b``."""
+        low, high = -self.interval.high, -self.interval.low
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            difference=-self.difference,
+            interval=replace(self.interval, low=low, high=high),
+            wins=self.losses,
+            losses=self.wins,
+        )
+
+    def winner(self, alpha: float = 0.05) -> str | None:
+        """The better system if the data tell the two apart, else None."""
+        if not self.adjusted < alpha or self.difference == 0:
+            return None
+        return self.a if (self.difference > 0) == (self.better == Direction.UP) else self.b
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How contrasts are to be made: the test, the level and the randomness."""
+
+    test: str = "randomisation"
+    level: float = 0.95
+    flips: int = 10_000
+    resamples: int = 2000
+    seed: int = 0
+
+    @property
+    def alpha(self) -> float:
+        """The p below which two systems are told apart; 1 - 0.95 as floats would be a little above 0.05."""
+        return round(1 - self.level, 12)
+
+    def rng(self, stream: int) -> np.random.Generator:
+        """A generator of its own for each purpose, so that no answer depends on what else was asked."""
+        return np.random.default_rng([self.seed, stream])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A metric with per-unit values of all systems, ready to be contrasted."""
+
+    metric: str
+    better: Direction
+    values: Floats
+    weights: Floats | None
+
+
+def untestable(column: Column, clusters: Ids | None, test: str) -> str:
+    """Why the test cannot be run on this metric; empty when it can."""
+    found = find_test(test)
+    if clusters is not None and "clusters" not in found.takes:
+        return f"the {found.title} cannot take clusters into account"
+    if column.weights is not None and "weights" not in found.takes:
+        return f"the {found.title} cannot take weights into account"
+    known = column.values[~np.isnan(column.values)]
+    if found.binary_only and not np.isin(known, (0.0, 1.0)).all():
+        return f"the {found.title} needs hits and misses"
+    return ""
+
+
+def unit_contrasts(
+    columns: Sequence[Column], systems: Sequence[str], clusters: Ids | None, question: Question
+) -> list[Contrast]:
+    """Every pair of systems on every metric, as few passes over the random signs as memory allows.
+
+    p and interval of a contrast do not depend on which others are made with it.
+    """
+    pairs = list(combinations(range(len(systems)), 2))
+    contrasts: list[Contrast] = []
+    for stack in _stacks(columns, len(pairs), clusters, question.test):
+        differences = np.column_stack(
+            [column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs]
+        )
+        labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
+        contrasts += _stacked(differences, labels, stack[0].weights, clusters, question)
+    return contrasts
+
+
+def _stacks(columns: Sequence[Column], pairs: int, clusters: Ids | None, test: str) -> list[list[Column]]:
+    """Metrics that one call can test: unweighted, testable alike, and within the memory bound."""
+    stacks: list[list[Column]] = []
+    kinds: list[tuple[bool, str]] = []
+    for column in columns:
+        kind = (column.weights is None, untestable(column, clusters, test))
+        room = bool(stacks) and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS
+        if room and kind[0] and kind == kinds[-1]:
+            stacks[-1].append(column)
+        else:
+            stacks.append([column])
+            kinds.append(kind)
+    return stacks
+
+
+def _stacked(
+    differences: Floats,
+    labels: Sequence[tuple[Column, str, str]],
+    weights: Floats | None,
+    clusters: Ids | None,
+    question: Question,
+) -> list[Contrast]:
+    """Contrasts of columns that share their weights and are testable alike."""
+    reason = untestable(labels[0][0], clusters, question.test)
+    p = np.full(len(labels), nan)
+    if not reason:
+        p = run_test(
+            question.test,
+            differences,
+            weights=weights,
+            clusters=clusters,
+            flips=question.flips,
+            rng=question.rng(0),
+        )
+    found = spread(differences, weights=weights, clusters=clusters)
+    intervals = _intervals(differences, found, weights, clusters, question)
+    contrasts = []
+    for at, (column, a, b) in enumerate(labels):
+        units, blocks = float(found.units[at]), float(found.blocks[at])
+        difference, error = float(found.mean[at]), float(found.error[at])
+        wins, losses = _won_and_lost(differences[:, at], column.better)
+        detectable, needed = _power(difference, error, units, blocks, question.level)
+        why = reason or ("" if units else "no unit is defined for both")
+        contrasts.append(
+            Contrast(
+                metric=column.metric,
+                a=a,
+                b=b,
+                better=column.better,
+                difference=difference,
+                interval=intervals[at],
+                p=float(p[at]),
+                adjusted=nan,
+                n=int(units),
+                undefined=len(differences) - int(units),
+                reason=why or ("" if p[at] == p[at] else "the differences have no spread"),
+                wins=wins,
+                ties=int(units) - wins - losses,
+                losses=losses,
+                detectable=detectable,
+                needed=needed,
+            )
+        )
+    return contrasts
+
+
+def _intervals(
+    differences: Floats, found: Spread, weights: Floats | None, clusters: Ids | None, question: Question
+) -> list[Interval]:
+    """Paired bootstrap where enough blocks differ at all, else Student's t.
+
+    Many differences are 0, and the skewness that BCa corrects for is mostly noise when the rest are few: in
+    simulations of 50 units it covered as little as 87 %, and t 94 to 95 %.
+    """
+    many = np.flatnonzero(found.moved >= MANY_MOVED)
+    resampled: dict[int, Interval] = {}
+    if len(many):
+        found_intervals = mean_intervals(
+            differences[:, many],
+            weights=weights,
+            clusters=clusters,
+            bounds=[OF_ANY_SIZE] * len(many),
+            level=question.level,
+            resamples=question.resamples,
+            rng=question.rng(1),
+        )
+        resampled = dict(zip(many.tolist(), found_intervals, strict=True))
+    intervals = []
+    for at, (mean, error, blocks) in enumerate(zip(found.mean, found.error, found.blocks, strict=True)):
+        if at in resampled:
+            intervals.append(resampled[at])
+        elif blocks < 2:
+            reason = f"one {'unit' if clusters is None else 'cluster'}" if blocks else "no defined unit"
+            intervals.append(Interval.unknown(reason, level=question.level))
+        elif error <= 1e-12 * abs(mean):
+            intervals.append(Interval.unknown("all differences are equal", level=question.level))
+        else:
+            intervals.append(t_interval(float(mean), float(error), float(blocks) - 1, question.level))
+    return intervals
+
+
+def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:
+    """On how many units the first system is better, and on how many worse."""
+    gains = differences if better == Direction.UP else -differences
+    slack = 1e-12 * np.nanmax(np.abs(gains), initial=0.0)
+    return int((gains > slack).sum()), int((gains < -slack).sum())
+
+
+def _power(
+    difference: float, error: float, units: float, blocks: float, level: float
+) -> tuple[Planned, Planned]:
+    """What these units can show, and how many the difference seen would take."""
+    # A standard error from equal differences is rounding, not a spread.
+    sd = error * sqrt(units) if not error <= 1e-12 * abs(difference) else 0.0
+    size = units / blocks if blocks else 1.0
+    return (
+        detectable_difference(sd, units, level=level, units_per_block=size),
+        units_needed(difference, sd, level=level, units_per_block=size),
+    )

@@ -1,0 +1,124 @@
+"""An interval with its method, or the reason why there is none; and those that are closed formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import nan, sqrt
+from statistics import NormalDist
+
+from equipoise.errors import ParameterError
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A range that covers the truth at the stated level, and how it was made.
+
+    >>> Interval.unknown("one unit")
+    Interval(low=nan, high=nan, level=0.95, method='none', reason='one unit')
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = ""
+    reason: str = ""
+
+    @classmethod
+    def unknown(cls, reason: str, *, level: float = 0.95) -> Interval:
+        """No interval, and why."""
+        return cls(nan, nan, level, "none", reason)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval at all."""
+        return not self.reason
+
+    @property
+    def width(self) -> float:
+        """Upper minus lower end; NaN when unknown."""
+        return self.high - self.low
+
+    def covers(self, value: float) -> bool:
+        """Whether ``value`` lies inside, ends included; an unknown interval covers nothing."""
+        return self.low <= value <= self.high
+
+    def clipped(self, bounds: Bounds) -> Interval:
+        """The part that a figure with these bounds can reach.
+
+        >>> Interval(0.9, 1.2).clipped((0.0, 1.0)).high
+        1.0
+        """
+        if not self.known:
+            return self
+        low, high = bounds
+        return replace(self, low=min(max(self.low, low), high), high=max(min(self.high, high), low))
+
+
+def normal_critical(level: float) -> float:
+    """The standard normal quantile that leaves ``1 - level`` outside, half on each side.
+
+    >>> round(normal_critical(0.95), 3)
+    1.96
+    """
+    return NormalDist().inv_cdf((1.0 + checked_level(level)) / 2.0)
+
+
+def t_critical(level: float, degrees: float) -> float:
+    """The same quantile of Student's t with ``degrees`` of freedom.
+
+    >>> round(t_critical(0.95, 9), 3)
+    2.262
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1.0 + checked_level(level)) / 2.0))
+
+
+def wilson(
+    successes: float, n: float, level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
+) -> Interval:
+    """Wilson's score interval of a share: all p whose score test does not reject ``successes / n``.
+
+    Neither end leaves [0, 1] and no successes at all still give a positive upper end. ``n`` may be an
+    effective number of trials, and ``critical`` another critical value than the normal one. [Wilson, 1927]
+
+    >>> interval = wilson(40, 50)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.67, 0.888)
+    """
+    if n < 0 or not 0 <= successes <= n:
+        raise ParameterError(
+            f"{successes} successes in {n} trials cannot be", hint="successes are counted among the trials"
+        )
+    if n == 0:
+        return Interval.unknown("no defined unit", level=level)
+    z = normal_critical(level) if critical is None else critical
+    share, shrink = successes / n, z * z / n
+    middle = (share + shrink / 2.0) / (1.0 + shrink)
+    half = sqrt(shrink * (share * (1.0 - share) + shrink / 4.0)) / (1.0 + shrink)
+    # At the ends the formula is exact; floating point must not leave a sliver beyond them.
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return Interval(low, high, level, method)
+
+
+def t_interval(mean: float, standard_error: float, degrees: float, level: float = 0.95) -> Interval:
+    """Student's interval: the mean and as many standard errors on each side as t demands.
+
+    >>> interval = t_interval(2.0, 0.5, degrees=3)
+    >>> round(interval.low, 2), round(interval.high, 2)
+    (0.41, 3.59)
+    """
+    half = t_critical(level, degrees) * standard_error
+    return Interval(mean - half, mean + half, level, "t")
+
+
+def checked_level(level: float) -> float:
+    """The level, when it is a share strictly between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise ParameterError(
+            f"the level {level} is not between 0 and 1", hint="95 % is written as level=0.95"
+        )
+    return level

@@ -1,0 +1,151 @@
+"""A result: per-unit numbers of one system, and the claims that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from math import isnan
+from typing import Any
+
+from equipoise.errors import UnknownNameError
+from equipoise.evidence.base import Evidence
+from equipoise.stats.interval import Interval
+from equipoise.types import Direction, Finding, Floats, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One figure: its value, how sure it is, on how many units it rests, what luck would give."""
+
+    metric: str
+    value: float
+    interval: Interval
+    n: int
+    undefined: int
+    chance: float
+    better: Direction
+    unit: str = "fraction"
+
+    def __str__(self) -> str:
+        return f"{self.metric} {_figure(self.value)} [{_ends(self.interval)}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values beside their unit; what is not known is None, and a reason says why.
+
+        >>> estimate = Estimate("MRR", 0.5, Interval.unknown("one unit"), 1, 0, float("nan"), Direction.UP)
+        >>> estimate.to_dict()["interval"]["reason"], estimate.to_dict()["chance"]
+        ('one unit', None)
+        """
+        reach = self.interval
+        interval = {"low": _plain(reach.low), "high": _plain(reach.high)}
+        report: dict[str, Any] = {
+            "metric": self.metric,
+            "unit": self.unit,
+            "better": str(self.better),
+            "value": _plain(self.value),
+            "interval": interval | {"unit": self.unit, "level": reach.level, "method": reach.method},
+            "n": self.n,
+            "undefined": self.undefined,
+            "chance": _plain(self.chance),
+        }
+        if not reach.known:
+            report["interval"]["reason"] = reach.reason
+        if isnan(self.value):
+            report["reason"] = reach.reason or "undefined on this evidence"
+        if isnan(self.chance):
+            report["chance_reason"] = "not computed, or undefined on shuffled evidence"
+        return report
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one system scored, unit by unit and in sum.
+
+    ``per_unit`` and ``weights`` are keyed by metric name; a corpus-level metric has neither, and
+    a metric whose units all count alike has no weights.
+    """
+
+    system: str
+    unit_ids: Ids
+    estimates: Mapping[str, Estimate]
+    per_unit: Mapping[str, Floats]
+    weights: Mapping[str, Floats] = field(default_factory=dict)
+    clusters: Ids | None = None
+    evidence: Evidence | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, metric: str) -> Estimate:
+        if metric not in self.estimates:
+            raise UnknownNameError.of(
+                "metric of this result", metric, self.names, more=f"it has {', '.join(self.names)}"
+            )
+        return self.estimates[metric]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, in the order they were asked for."""
+        return tuple(self.estimates)
+
+    def __repr__(self) -> str:
+        figures = ", ".join(str(estimate) for estimate in self.estimates.values())
+        return f"<Result {self.system}: {len(self.unit_ids)} units; {figures or 'no metrics'}>"
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks."""
+        head = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
+        rows = [head, *(_cells(estimate) for estimate in self.estimates.values())]
+        lines = [
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for row, tag in zip(rows, ["th"] + ["td"] * len(self.estimates), strict=True)
+        ]
+        caption = escape(f"{self.system}: {len(self.unit_ids)} units")
+        return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result without its per-unit table, ready for JSON: no NaN, every value with its unit."""
+        return {
+            "system": self.system,
+            "units": len(self.unit_ids),
+            "clusters": None if self.clusters is None else len(set(self.clusters.tolist())),
+            "estimates": [estimate.to_dict() for estimate in self.estimates.values()],
+            "findings": [
+                {
+                    "code": finding.code,
+                    "severity": str(finding.severity),
+                    "subject": finding.subject,
+                    "sentence": finding.sentence,
+                    "remedy": finding.remedy,
+                    "evidence": list(finding.evidence),
+                }
+                for finding in self.findings
+            ],
+            "settings": dict(self.settings),
+        }
+
+
+def _cells(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        estimate.metric,
+        _figure(estimate.value),
+        _ends(estimate.interval),
+        str(estimate.n),
+        str(estimate.undefined),
+        _figure(estimate.chance),
+        estimate.unit,
+    )
+
+
+def _ends(interval: Interval) -> str:
+    if not interval.known:
+        return f"n/a ({interval.reason})"
+    return f"{_figure(interval.low)} to {_figure(interval.high)}"
+
+
+def _figure(value: float) -> str:
+    return "n/a" if isnan(value) else f"{value:.4g}"
+
+
+def _plain(value: float) -> float | None:
+    return None if isnan(value) else float(value)

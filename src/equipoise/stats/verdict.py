@@ -1,0 +1,144 @@
+"""What a comparison comes to, in two plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import floor, isnan, log10
+from typing import TYPE_CHECKING
+
+from equipoise.stats.contrast import Contrast
+from equipoise.types import Direction
+
+if TYPE_CHECKING:
+    from equipoise.stats.comparison import Comparison
+
+NAMED = 3
+
+
+def sentences(comparison: Comparison) -> str:
+    """Who leads and who is tied with it; then what the data cannot tell, and what would help."""
+    if comparison.leader is None:
+        return (
+            f"No system has a value of {comparison.primary} on these {_units(comparison)}. "
+            "Nothing can be said about which is better."
+        )
+    return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader)}"
+
+
+def _who_leads(comparison: Comparison, leader: str) -> str:
+    tied = comparison.tied_with_leader
+    beaten = [name for name in _scored(comparison) if name != leader and name not in tied]
+    own = _shown(comparison, leader)
+    missing = [name for name in comparison.systems if isnan(comparison.scores[name])]
+    tail = f"; {_listed(missing)} could not be scored" if missing else ""
+    if not tied and not beaten:
+        return f"{leader} is the only system with a value of {comparison.primary} ({own}){tail}."
+    if not tied:
+        seen = comparison.contrast(leader, beaten[0])
+        rest = f", and of {len(beaten) - 1} more" if len(beaten) > 1 else ""
+        return (
+            f"{leader} leads on {comparison.primary} with {own}, ahead of {beaten[0]} by "
+            f"{_number(abs(seen.difference))} ({_certainty(seen)}){rest}{tail}."
+        )
+    ahead = f"; {leader} is ahead of {_listed(beaten)}" if beaten else ""
+    tie = _tied_scores(comparison, leader)
+    return f"No system is shown to be best on {comparison.primary}: {tie}{ahead}{tail}."
+
+
+def _tied_scores(comparison: Comparison, leader: str) -> str:
+    """The leader and those that the data cannot tell from it, with their scores, as a clause."""
+    own = comparison.scores[leader]
+    equal = [name for name in comparison.tied_with_leader if comparison.scores[name] == own]
+    others = [
+        f"{name} ({_shown(comparison, name)})"
+        for name in comparison.tied_with_leader
+        if comparison.scores[name] != own
+    ]
+    if equal:
+        start = f"{_listed([leader, *equal])} share the best score ({_number(own)})"
+        return f"{start}, and the data cannot tell {leader} from {_listed(others)}" if others else start
+    best = "highest" if comparison.better == Direction.UP else "lowest, which is best"
+    return f"{leader} scores {best} ({_number(own)}), but the data cannot tell it from {_listed(others)}"
+
+
+def _what_is_open(comparison: Comparison, leader: str) -> str:
+    tied = comparison.tied_with_leader
+    if tied:
+        clause = _separation(comparison, comparison.contrast(leader, tied[0]))
+        return f"{clause[0].upper()}{clause[1:]}."
+    scored = _scored(comparison)
+    if len(scored) < 2:
+        return "There is nothing to compare it with."
+    pairs = [comparison.contrast(a, b) for a, b in combinations(scored, 2)]
+    undecided = [each for each in pairs if each.winner(comparison.alpha) is None]
+    if undecided:
+        more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
+        first = f"{undecided[0].a} from {undecided[0].b}{more}"
+        return f"Behind it the data cannot tell {first}: {_separation(comparison, undecided[0])}."
+    told = "The two systems" if len(scored) == 2 else f"All {len(scored)} systems"
+    return f"{told} are told apart by these {_units(comparison)}{_reach(pairs)}."
+
+
+def _separation(comparison: Comparison, seen: Contrast) -> str:
+    """What it would take to tell two systems apart, as a clause."""
+    if seen.reason:
+        return f"there is no test of {seen.a} against {seen.b}: {seen.reason}"
+    if not seen.needed.known:
+        return f"how many units would separate {seen.a} and {seen.b} is unknown, since {seen.needed.reason}"
+    if seen.needed.value > seen.n:
+        return (
+            f"about {_rounded(seen.needed.value)} units would separate {seen.a} and {seen.b} "
+            f"if the difference seen, {_number(abs(seen.difference))}, is the true one; "
+            f"there are {_units(comparison)}"
+        )
+    return (
+        f"{_units(comparison)} are about enough for the difference between {seen.a} and {seen.b}, "
+        f"{_number(abs(seen.difference))}, in a single test, but not for this one ({comparison.family})"
+    )
+
+
+def _scored(comparison: Comparison) -> list[str]:
+    return [name for name in comparison.order if not isnan(comparison.scores[name])]
+
+
+def _reach(pairs: Sequence[Contrast]) -> str:
+    known = [each.detectable.value for each in pairs if each.detectable.known]
+    return f", which can show differences of about {_number(max(known))} or more" if known else ""
+
+
+def _certainty(seen: Contrast) -> str:
+    p = f"adjusted p = {seen.adjusted:.2g}"
+    if not seen.interval.known:
+        return p
+    ends = sorted((abs(seen.interval.low), abs(seen.interval.high)))
+    if seen.interval.low < 0 < seen.interval.high:
+        return f"{seen.interval.level:.0%} interval {seen.interval.low:.3g} to {seen.interval.high:.3g}, {p}"
+    return f"{seen.interval.level:.0%} interval {ends[0]:.3g} to {ends[1]:.3g}, {p}"
+
+
+def _shown(comparison: Comparison, name: str) -> str:
+    return _number(comparison.scores[name])
+
+
+def _units(comparison: Comparison) -> str:
+    within = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
+    return f"{comparison.n:,} units{within}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """One, two or three names, and how many more there are."""
+    shown, rest = list(names[:NAMED]), len(names) - NAMED
+    if rest > 0:
+        return f"{', '.join(shown)} and {rest} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _rounded(value: float) -> str:
+    """A count to two figures: the difference seen is not known better than that."""
+    step = 10 ** max(0, floor(log10(value)) - 1)
+    return f"{round(value / step) * step:,}"

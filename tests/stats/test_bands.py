@@ -1,0 +1,134 @@
+"""Tie bands: letters say exactly which systems the data cannot tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import ParameterError, ShapeError
+from equipoise.stats.bands import rank_intervals, tie_bands
+from equipoise.types import Direction
+
+UP, DOWN = Direction.UP, Direction.DOWN
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def symmetric(pairs, size):
+    p = np.ones((size, size))
+    for (i, j), value in pairs.items():
+        p[i, j] = p[j, i] = value
+    return p
+
+
+def shown(bands):
+    return ["".join(letters) for letters in bands.letters]
+
+
+def test_overlapping_groups_show_as_overlapping_letters():
+    p = symmetric({(0, 2): 0.01}, 3)
+    assert shown(tie_bands([0.9, 0.8, 0.7], p, better=UP)) == ["a", "ab", "b"]
+
+
+def test_the_best_band_is_a_whichever_direction_is_better():
+    p = symmetric({(0, 1): 0.01, (0, 2): 0.01, (1, 2): 0.01}, 3)
+    assert shown(tie_bands([1.0, 3.0, 2.0], p, better=UP)) == ["c", "a", "b"]
+    assert shown(tie_bands([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
+
+
+def test_one_band_holds_all_that_nothing_tells_apart():
+    assert shown(tie_bands([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
+
+
+def test_a_tie_across_a_system_that_differs_from_both_is_still_shown():
+    # The noisy second differs from nobody's mean by much, yet first and third are the tied ones.
+    p = symmetric({(0, 1): 0.01, (1, 2): 0.01, (0, 2): 0.3}, 3)
+    assert shown(tie_bands([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", "a"]
+
+
+def test_a_system_without_a_score_has_no_band_and_stands_last():
+    bands = tie_bands([np.nan, 0.5, 0.6], np.ones((3, 3)), better=UP)
+    assert bands.letters == ((), ("a",), ("a",))
+    assert bands.order == (2, 1, 0)
+    assert bands.tied_with(2) == (1,)
+
+
+def test_letters_go_on_after_z():
+    size = 30
+    p = np.zeros((size, size))
+    bands = tie_bands(-np.arange(size), p, better=UP)
+    assert shown(bands)[25:28] == ["z", "aa", "ab"]
+
+
+@given(st.integers(1, 8), st.integers(0, 2**28 - 1), st.sampled_from([UP, DOWN]))
+def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(size, bits, better):
+    pairs = [(i, j) for i in range(size) for j in range(i)]
+    p = symmetric({pair: 0.01 if bits >> at & 1 else 0.5 for at, pair in enumerate(pairs)}, size)
+    bands = tie_bands(rng(bits).normal(size=size), p, better=better)
+    assert all(bands.letters)
+    for i, j in pairs:
+        assert bool(set(bands.letters[i]) & set(bands.letters[j])) == (p[i, j] >= 0.05)
+    assert "a" in bands.letters[bands.order[0]]
+
+
+def test_a_matrix_that_does_not_fit_is_refused():
+    with pytest.raises(ShapeError):
+        tie_bands([1.0, 2.0], np.ones((3, 3)), better=UP)
+
+
+def slow_rank_intervals(values, better, index):
+    """The definition read aloud, over given resamples."""
+    firsts, lasts = [], []
+    for row in index:
+        means = values[row].mean(axis=0)
+        costs = -means if better == UP else means
+        firsts.append([1 + sum(c < own - 1e-12 for c in costs) for own in costs])
+        lasts.append([sum(c <= own + 1e-12 for c in costs) for own in costs])
+    low = np.quantile(firsts, 0.025, axis=0, method="lower")
+    high = np.quantile(lasts, 0.975, axis=0, method="higher")
+    return np.column_stack([low, high])
+
+
+@pytest.mark.parametrize("better", [UP, DOWN])
+def test_rank_intervals_agree_with_a_slow_bootstrap(better):
+    # Far enough from every threshold that two bootstraps of 2,000 give the same whole numbers.
+    values = rng(1).normal(size=(40, 4)) * 0.3 + [0.0, 0.05, 0.6, 1.5]
+    slow = slow_rank_intervals(values, better, rng(2).integers(0, 40, size=(2000, 40)))
+    assert (rank_intervals(values, better=better, rng=rng(3)) == slow).all()
+
+
+def test_equal_systems_share_the_ranks_that_they_span():
+    column = rng(4).normal(size=(30, 1))
+    values = np.hstack([column, column, column - 5])
+    assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 2], [1, 2], [3, 3]]
+
+
+def test_ranks_of_copied_units_in_clusters_stay_as_uncertain_as_the_originals():
+    values = rng(5).normal([0.0, 0.3], 1.0, size=(15, 2))
+    copied, labels = np.repeat(values, 20, axis=0), np.repeat(np.arange(15), 20)
+    assert rank_intervals(copied, better=UP, rng=rng()).tolist() == [[2, 2], [1, 1]]
+    clustered = rank_intervals(copied, better=UP, clusters=labels, rng=rng())
+    assert clustered.tolist() == rank_intervals(values, better=UP, rng=rng(6)).tolist() == [[1, 2], [1, 2]]
+
+
+def test_a_system_that_is_never_defined_may_rank_anywhere():
+    values = np.column_stack([np.full(20, np.nan), np.zeros(20), np.ones(20)])
+    assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 3], [2, 3], [1, 2]]
+
+
+def test_too_few_common_units_leave_all_ranks_open():
+    values = np.array([[1.0, np.nan], [np.nan, 0.0], [1.0, 0.0]])
+    assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 2], [1, 2]]
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ShapeError):
+        rank_intervals(np.zeros(3), better=UP, rng=rng())
+    with pytest.raises(ParameterError):
+        rank_intervals(np.zeros((3, 2)), better=UP, resamples=0, rng=rng())
+    with pytest.raises(ParameterError):
+        rank_intervals(np.zeros((3, 2)), better=UP, level=1.0, rng=rng())

@@ -1,0 +1,87 @@
+"""A small, seeded run of the coverage trials, and the trials' own truths."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from equipoise.stats.calibration import CoverageRow, interval_coverage, table_lines
+from equipoise.stats.calibration_data import MeanTrial, Rows, corpus_trials, mean_trials
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[CoverageRow]:
+    return interval_coverage(
+        sizes=(50, 200), clusters=(14, 60), simulations=400, resamples=300, rng=np.random.default_rng(11)
+    )
+
+
+def test_intervals_cover_93_to_97_percent_within_monte_carlo_error(rows: list[CoverageRow]) -> None:
+    bound = [row for row in rows if row.promised]
+    assert not [line for row, line in zip(bound, table_lines(bound)[1:], strict=True) if not row.kept]
+    assert {row.data for row in rows} - {row.data for row in bound} == {
+        "binary, p = 0.99",
+        "graded, 94 % perfect",
+    }
+
+
+def test_every_method_was_tried(rows: list[CoverageRow]) -> None:
+    methods = {row.method for row in rows}
+    assert methods == {
+        "wilson",
+        "wilson-effective",
+        "bca",
+        "studentised",
+        "bias-corrected",
+        "subsample",
+    }
+
+
+def test_intervals_narrow_as_units_are_added(rows: list[CoverageRow]) -> None:
+    pairs = [(a, b) for a, b in pairwise(rows) if (a.data, a.method) == (b.data, b.method)]
+    assert len(pairs) == len(rows) / 2
+    for fewer, more in pairs:
+        assert more.mean_width < 0.7 * fewer.mean_width
+
+
+@pytest.mark.parametrize("trial", mean_trials(), ids=lambda trial: trial.data)
+def test_the_stated_truth_is_the_mean_of_much_data(trial: MeanTrial) -> None:
+    sample = trial.draw(4000, 10, np.random.default_rng(3))
+    weights = np.ones_like(sample.values) if sample.weights is None else sample.weights
+    means = (sample.values * weights).sum(axis=0) / weights.sum(axis=0)
+    error = means.std(ddof=1) / np.sqrt(len(means))
+    assert means.mean() == pytest.approx(trial.truth, abs=5 * error)
+
+
+@pytest.mark.parametrize("trial", corpus_trials(), ids=lambda trial: trial.data)
+def test_the_stated_truth_is_the_figure_of_much_data(trial: object) -> None:
+    rng = np.random.default_rng(4)
+    values = [trial.figure(Rows(trial.draw(20_000, rng))) for _ in range(10)]  # type: ignore[attr-defined]
+    error = np.std(values, ddof=1) / np.sqrt(10)
+    assert np.mean(values) == pytest.approx(trial.truth, abs=5 * error)  # type: ignore[attr-defined]
+
+
+def test_ignoring_clusters_is_caught_by_the_trials() -> None:
+    """The measure must be able to fail: without its clusters, clustered data is covered far too rarely."""
+    from equipoise.stats.resample import mean_intervals
+
+    rng = np.random.default_rng(5)
+    trial = next(trial for trial in mean_trials() if trial.data == "graded in clusters")
+    sample = trial.draw(40, 200, rng)
+    naive = mean_intervals(sample.values, resamples=300, rng=rng)
+    assert np.mean([interval.covers(trial.truth) for interval in naive]) < 0.88
+
+
+def test_a_row_tells_coverage_promise_and_verdict() -> None:
+    row = CoverageRow("x", "bca", 50, None, 1000, below=30, above=20, unknown=0, mean_width=0.1)
+    assert row.coverage == pytest.approx(0.95)
+    assert row.promised
+    assert row.kept
+    assert not replace(row, below=100).kept
+    assert not replace(row, units=49).promised
+    assert not replace(row, clusters=9).promised
+    assert "not 93 to 97 %" in table_lines([replace(row, below=100)])[1]
+    assert "too few for a promise" in table_lines([replace(row, clusters=5)])[1]
+    assert "too near a bound" in table_lines([replace(row, extreme=True)])[1]
+    assert np.isnan(replace(row, trials=5, unknown=5).coverage)

@@ -1,0 +1,47 @@
+"""A small seeded run of the calibration: every test keeps its promise under the null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.stats.calibration_tests import DATA, FalsePositiveRow, false_positive_rates, null_differences
+from equipoise.stats.paired import TESTS
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return false_positive_rates(600, np.random.default_rng(1), sizes=(20, 60))
+
+
+def test_every_test_keeps_its_promise_under_the_null(rows):
+    broken = [(row, row.promise) for row in rows if not row.kept]
+    assert broken == []
+
+
+def test_every_test_is_tried_on_all_that_it_takes(rows):
+    tried = {(row.test, row.data, row.clusters) for row in rows}
+    assert {test for test, _, _ in tried} == set(TESTS)
+    for name in ("randomisation", "t", "wilcoxon"):
+        assert {(name, kind, treated) for kind in DATA for treated in ("none", "used")} <= tried
+
+
+def test_ignoring_clusters_is_what_makes_tests_cry_wolf(rows):
+    ignored = [row.rate for row in rows if row.clusters == "ignored" and row.data != "binary"]
+    assert min(ignored) > 0.1
+
+
+def test_a_broken_promise_would_be_seen():
+    row = FalsePositiveRow("randomisation", "rank", 60, "none", 600, 0.12, at_most=False)
+    assert not row.kept
+    assert not FalsePositiveRow("randomisation", "rank", 60, "none", 600, 0.005, at_most=False).kept
+    assert FalsePositiveRow("mcnemar", "binary", 60, "none", 600, 0.005, at_most=True).kept
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_the_simulated_systems_share_their_units_and_neither_is_better(kind):
+    labels = np.arange(400) // 4
+    differences = null_differences(kind, 400, 200, labels, np.random.default_rng(2))
+    assert abs(differences.mean()) < 5 * differences.std() / np.sqrt(differences.size / 4)
+    assert (differences > 0).any()
+    assert (differences < 0).any()

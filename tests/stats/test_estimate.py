@@ -1,0 +1,243 @@
+"""From evidence to a result, with small metrics over small evidence."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from equipoise.errors import ParameterError, ShapeError, UndefinedError, UnknownNameError
+from equipoise.evidence.base import Arrays, Evidence
+from equipoise.metrics.base import CorpusMetric, UnitMetric
+from equipoise.stats.calibration_data import Rows
+from equipoise.stats.estimate import estimate
+from equipoise.stats.interval import wilson
+from equipoise.stats.resample import mean_intervals
+from equipoise.types import Direction, Finding, Floats, Ints, Severity
+
+
+class Table(Rows):
+    """Rows of score and weight."""
+
+    kind = "table"
+
+
+class Cloud(Table):
+    """Rows that are points of a space."""
+
+    kind = "space"
+
+
+@dataclass(frozen=True)
+class Score(UnitMetric[Table]):
+    symbol, title, evidence = "Score", "the first column", Table
+
+    def per_unit(self, evidence: Table) -> Floats:
+        return evidence.table[:, 0]
+
+
+@dataclass(frozen=True)
+class Hit(UnitMetric[Table]):
+    symbol, title, evidence = "Hit", "first column above a half", Table
+    k: int | None = None
+
+    def per_unit(self, evidence: Table) -> Floats:
+        return np.where(np.isnan(evidence.table[:, 0]), np.nan, evidence.table[:, 0] > 0.5)
+
+
+@dataclass(frozen=True)
+class Rank(UnitMetric[Table]):
+    symbol, title, evidence = "Rank", "a rank weighted by the second column", Table
+    bounds: ClassVar[tuple[float, float]] = (1.0, inf)
+    better: ClassVar[Direction] = Direction.DOWN
+    unit: ClassVar[str] = "rank"
+
+    def per_unit(self, evidence: Table) -> Floats:
+        return 1.0 / evidence.table[:, 0]
+
+    def weights(self, evidence: Table) -> Floats:
+        return evidence.table[:, 1]
+
+
+@dataclass(frozen=True)
+class Middle(CorpusMetric[Table]):
+    symbol, title, evidence = "Middle", "the median", Table
+
+    def value(self, evidence: Table) -> float:
+        return float(np.nanmedian(evidence.table[:, 0]))
+
+
+class Other(Evidence):
+    """Evidence of another kind."""
+
+    kind = "other"
+
+    def __init__(self) -> None:
+        self.unit_ids = np.arange(3)
+
+    def take(self, index: Ints) -> Self:
+        return self
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        return self
+
+    def to_arrays(self) -> Arrays:
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        return cls()
+
+
+def table(units: int = 60, undefined: int = 0) -> Table:
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.beta(2, 2, units), rng.integers(1, 6, units)])
+    rows[:undefined, 0] = np.nan
+    return Table(rows)
+
+
+METRICS = [Score(), Hit(), Rank(), Middle()]
+
+
+def test_every_metric_gets_value_interval_n_and_unit() -> None:
+    evidence = table()
+    result = estimate(evidence, METRICS, system="mini", settings={"note": "x"})
+    scores, weights = evidence.table.T
+    assert result.names == ("Score", "Hit", "Rank", "Middle")
+    assert result["Score"].value == pytest.approx(scores.mean())
+    assert result["Rank"].value == pytest.approx(np.average(1 / scores, weights=weights))
+    assert result["Middle"].value == pytest.approx(np.median(scores))
+    methods = [result[name].interval.method for name in result.names]
+    assert methods == ["bca", "wilson", "studentised", "bias-corrected"]
+    assert all(result[name].interval.covers(result[name].value) for name in result.names)
+    assert (result["Rank"].unit, result["Rank"].better) == ("rank", Direction.DOWN)
+    assert result["Hit"].interval == wilson((scores > 0.5).sum(), 60)
+    assert result.system == "mini"
+    assert result.settings == {"level": 0.95, "resamples": 2000, "seed": 0, "note": "x"}
+
+
+def test_per_unit_values_and_weights_are_kept_for_means_alone() -> None:
+    result = estimate(table(), METRICS)
+    assert set(result.per_unit) == {"Score", "Hit", "Rank"}
+    assert set(result.weights) == {"Rank"}
+
+
+def test_undefined_units_are_counted_and_left_out() -> None:
+    result = estimate(table(undefined=4), [Score(), Hit()])
+    assert (result["Score"].n, result["Score"].undefined) == (56, 4)
+    assert result["Hit"].interval.known
+
+
+def test_evidence_without_a_defined_unit_gives_unknowns_not_zeros() -> None:
+    result = estimate(table(units=3, undefined=3), [Score()], chance=False)
+    assert isnan(result["Score"].value)
+    assert result["Score"].interval.reason == "no defined unit"
+
+
+def test_the_weighted_interval_uses_the_weights() -> None:
+    evidence = table()
+    (expected,) = mean_intervals(
+        1 / evidence.table[:, 0],
+        weights=evidence.table[:, 1],
+        bounds=[(1.0, inf)],
+        rng=np.random.default_rng([3, 0]),
+    )
+    interval = estimate(evidence, METRICS, seed=3)["Rank"].interval
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_figure_does_not_depend_on_which_others_are_asked_for() -> None:
+    alone, together = estimate(table(), [Middle()]), estimate(table(), METRICS[::-1])
+    assert alone["Middle"] == together["Middle"]
+    assert estimate(table(), [Score()], chance=False)["Score"].interval.low == pytest.approx(
+        together["Score"].interval.low, abs=1e-12
+    )
+
+
+def test_the_same_seed_gives_the_same_result_and_another_seed_another_interval() -> None:
+    first, second, other = (estimate(table(), METRICS, seed=seed).to_dict() for seed in (1, 1, 2))
+    assert first == second
+    assert first["estimates"] != other["estimates"]
+
+
+def test_chance_is_the_value_on_shuffled_evidence_or_left_out() -> None:
+    result = estimate(table(), [Score()])
+    assert result["Score"].chance == pytest.approx(result["Score"].value)
+    assert isnan(estimate(table(), [Score()], chance=False)["Score"].chance)
+
+
+def test_clusters_widen_the_interval_and_are_kept() -> None:
+    rows = np.repeat(table(20).table, 5, axis=0)
+    clusters = [f"c{at // 5}" for at in range(100)]
+    plain, clustered = estimate(Table(rows), METRICS), estimate(Table(rows), METRICS, clusters=clusters)
+    for name in plain.names:
+        assert clustered[name].interval.width > 1.4 * plain[name].interval.width
+    assert clustered.clusters is not None
+    assert clustered.to_dict()["clusters"] == 20
+    with pytest.raises(ShapeError, match="2 cluster ids were given for 60 units"):
+        estimate(table(), [Score()], clusters=["a", "b"])
+
+
+def test_figures_of_a_space_are_subsampled_even_where_they_are_means() -> None:
+    result = estimate(Cloud(table().table), [Score(), Middle()], resamples=200)
+    assert {result[name].interval.method for name in result.names} == {"subsample"}
+    assert "Score" in result.per_unit
+
+
+def test_a_metric_asked_for_twice_is_refused() -> None:
+    with pytest.raises(ParameterError, match="Hit@3 was asked for more than once"):
+        estimate(table(), [Hit(3), Hit(5), Hit(3)])
+
+
+def test_a_metric_of_another_kind_of_evidence_is_refused() -> None:
+    with pytest.raises(UndefinedError, match="Score measures table evidence, not other"):
+        estimate(Other(), [Score()])
+
+
+def test_a_metric_the_result_does_not_have_is_named_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="'Scor'") as caught:
+        estimate(table(), [Score()])["Scor"]
+    assert caught.value.hint == "did you mean Score?"
+
+
+def test_the_dictionary_is_strict_json_with_reasons_in_place_of_nan() -> None:
+    result = estimate(table(units=1), [Score(), Middle()], chance=False)
+    report = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    score = report["estimates"][0]
+    assert (score["metric"], score["unit"], score["n"], score["better"]) == ("Score", "fraction", 1, "up")
+    assert score["interval"]["low"] is None
+    assert score["interval"]["reason"] == "one unit"
+    assert score["chance"] is None
+    assert "chance_reason" in score
+    undefined = estimate(table(units=2, undefined=2), [Score()], chance=False).to_dict()["estimates"][0]
+    assert (undefined["value"], undefined["reason"]) == (None, "no defined unit")
+
+
+def test_the_result_shows_itself_in_one_line_and_in_an_escaped_table() -> None:
+    result = estimate(table(), [Score()], system="<b>a</b>")
+    assert "\n" not in repr(result)
+    assert repr(result).startswith("<Result <b>a</b>: 60 units; Score 0.")
+    page = result._repr_html_()
+    assert "&lt;b&gt;a&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert page.count("<tr>") == 2
+    assert "n/a (one unit)" in estimate(table(units=1), [Score()])._repr_html_()
+
+
+def test_findings_are_part_of_the_dictionary() -> None:
+    from dataclasses import replace
+
+    finding = Finding("EQ101", Severity.TIP, "mini", "it is small", "add units", ("n = 3",))
+    report = replace(estimate(table(), [Score()]), findings=(finding,)).to_dict()
+    assert report["findings"][0] == {
+        "code": "EQ101",
+        "severity": "tip",
+        "subject": "mini",
+        "sentence": "it is small",
+        "remedy": "add units",
+        "evidence": ["n = 3"],
+    }

@@ -1,0 +1,67 @@
+"""Closed-formula intervals against scipy and the published sample-size figures."""
+
+from math import isnan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from equipoise.errors import ParameterError
+from equipoise.stats.interval import Interval, normal_critical, t_critical, t_interval, wilson
+
+
+@given(n=st.integers(1, 500), share=st.floats(0, 1), level=st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
+    successes = round(share * n)
+    expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    interval = wilson(successes, n, level)
+    assert interval.low == pytest.approx(expected.low, abs=1e-12)
+    assert interval.high == pytest.approx(expected.high, abs=1e-12)
+    assert (interval.level, interval.method) == (level, "wilson")
+
+
+@pytest.mark.parametrize(("n", "points"), [(50, 11), (80, 9), (100, 8)])
+def test_wilson_at_accuracy_80_percent_is_as_wide_as_the_sample_size_table_says(n: int, points: int) -> None:
+    assert 100 * wilson(0.8 * n, n).width / 2 == pytest.approx(points, abs=0.5)
+
+
+@given(n=st.integers(1, 10_000))
+def test_wilson_of_no_hits_reaches_zero_and_claims_no_certainty(n: int) -> None:
+    assert wilson(0, n).low == 0.0
+    assert wilson(0, n).high > 0.0
+    assert wilson(n, n).high == 1.0
+    assert wilson(n, n).low < 1.0
+
+
+def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() -> None:
+    assert wilson(0, 0).reason == "no defined unit"
+    with pytest.raises(ParameterError, match="6 successes in 5 trials"):
+        wilson(6, 5)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, -0.5])
+def test_a_level_that_is_no_share_is_refused(level: float) -> None:
+    with pytest.raises(ParameterError, match="not between 0 and 1"):
+        wilson(1, 2, level)
+
+
+def test_critical_values_are_those_of_scipy() -> None:
+    assert normal_critical(0.9) == pytest.approx(stats.norm.ppf(0.95))
+    assert t_critical(0.99, 7) == pytest.approx(stats.t.ppf(0.995, 7))
+    low, high = stats.t.interval(0.95, 4, loc=3.0, scale=0.2)
+    interval = t_interval(3.0, 0.2, 4)
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+
+
+def test_an_unknown_interval_covers_nothing_and_is_not_clipped_into_one() -> None:
+    unknown = Interval.unknown("one unit").clipped((0.0, 1.0))
+    assert not unknown.known
+    assert not unknown.covers(0.5)
+    assert isnan(unknown.width)
+
+
+@given(low=st.floats(-3, 3), width=st.floats(0, 3))
+def test_a_clipped_interval_lies_within_the_bounds(low: float, width: float) -> None:
+    clipped = Interval(low, low + width).clipped((0.0, 1.0))
+    assert 0.0 <= clipped.low <= clipped.high <= 1.0

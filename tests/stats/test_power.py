@@ -1,0 +1,89 @@
+"""Power against simulation and scipy's noncentral t."""
+
+from __future__ import annotations
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from equipoise.errors import ParameterError
+from equipoise.stats.power import accuracy_table, detectable_difference, units_needed
+
+
+@pytest.mark.parametrize("n", [5, 20, 200])
+def test_the_detectable_difference_has_the_power_it_promises(n):
+    found = detectable_difference(0.3, n).value
+    critical = stats.t.ppf(0.975, n - 1)
+    shift = found / 0.3 * sqrt(n)
+    power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+    assert power == pytest.approx(0.8, abs=1e-4)
+
+
+def test_a_simulated_paired_t_test_finds_the_detectable_difference_four_times_in_five():
+    rng = np.random.default_rng(0)
+    found = detectable_difference(1.0, 25).value
+    p = stats.ttest_1samp(rng.normal(found, 1.0, size=(25, 20_000)), 0).pvalue
+    assert (p < 0.05).mean() == pytest.approx(0.8, abs=4 * sqrt(0.16 / 20_000))
+
+
+def test_many_units_approach_the_normal_formula():
+    assert detectable_difference(1.0, 1e6).value * 1000 == pytest.approx(1.959964 + 0.841621, rel=1e-4)
+
+
+@settings(max_examples=40)
+@given(st.floats(0.01, 2.0), st.floats(0.05, 2.0), st.sampled_from([1.0, 3.5]))
+def test_units_needed_is_the_least_number_that_detects_the_difference(difference, sd, size):
+    n = units_needed(difference, sd, units_per_block=size).value
+    assert detectable_difference(sd, n, units_per_block=size).value <= difference
+    fewer = detectable_difference(sd, n - 1, units_per_block=size)
+    assert not fewer.known or fewer.value > difference
+
+
+def test_the_sign_of_the_difference_does_not_matter():
+    assert units_needed(-0.1, 0.4) == units_needed(0.1, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("planned", "reason"),
+    [
+        (detectable_difference(0.0, 50), "all differences are equal"),
+        (units_needed(0.1, 0.0), "all differences are equal"),
+        (units_needed(0.0, 0.3), "the difference seen is 0"),
+        (units_needed(1e-9, 0.3), "the difference seen is too close to 0"),
+        (detectable_difference(0.3, 1), "fewer than two units"),
+        (detectable_difference(float("nan"), 10), "the spread of the differences is unknown"),
+        (units_needed(float("nan"), 0.3), "the difference is unknown"),
+    ],
+)
+def test_what_is_unknown_says_why_and_is_never_zero(planned, reason):
+    assert isnan(planned.value)
+    assert planned.reason == reason
+    assert not planned.known
+
+
+def test_clusters_count_as_the_pieces_that_they_are():
+    # Ten clusters of ten: nine degrees of freedom, whatever the number of units.
+    critical = stats.t.ppf(0.975, 9)
+    found = detectable_difference(0.3, 100, units_per_block=10).value / 0.3 * 10
+    assert stats.nct.sf(critical, 9, found) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_the_table_of_sample_sizes_repeats_the_known_half_widths():
+    rows = accuracy_table([50, 80, 100])
+    assert [round(100 * row.half_width) for row in rows] == [11, 9, 8]
+    oracle = stats.binomtest(40, 50).proportion_ci(method="wilson")
+    assert (rows[0].low, rows[0].high) == pytest.approx((oracle.low, oracle.high))
+
+
+def test_parameters_outside_what_they_may_be_are_refused():
+    for bad in ({"power": 0.3}, {"power": 1.0}, {"level": 0.0}, {"units_per_block": 0.5}):
+        with pytest.raises(ParameterError):
+            detectable_difference(0.3, 50, **bad)
+        with pytest.raises(ParameterError):
+            units_needed(0.3, 0.3, **bad)
+    with pytest.raises(ParameterError):
+        accuracy_table([50], accuracy=80)

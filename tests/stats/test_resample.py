@@ -1,0 +1,295 @@
+"""Bootstrap intervals against scipy's, and the rules for data that allow none."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from equipoise.errors import ParameterError, ShapeError, UndefinedError
+from equipoise.stats.calibration_data import Rows
+from equipoise.stats.interval import Interval, wilson
+from equipoise.stats.resample import (
+    bootstrap_means,
+    evidence_interval,
+    evidence_intervals,
+    mean_intervals,
+)
+from equipoise.types import Floats
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def graded(units: int, columns: int = 1, seed: int = 5) -> Floats:
+    return rng(seed).beta(2, 3, (units, columns))
+
+
+def only(values: object, **options: object) -> Interval:
+    (interval,) = mean_intervals(values, rng=rng(), **options)  # type: ignore[arg-type]
+    return interval
+
+
+def test_bootstrap_means_have_the_mean_and_spread_of_the_weighted_mean() -> None:
+    values, weights = graded(200, 2), rng(6).integers(1, 5, (200, 2)).astype(float)
+    means = bootstrap_means(values, weights=weights, resamples=4000, rng=rng())
+    expected = np.average(values, axis=0, weights=weights)
+    residuals = weights * (values - expected)
+    spread = np.sqrt((residuals**2).sum(axis=0)) / weights.sum(axis=0)
+    assert means.mean(axis=0) == pytest.approx(expected, abs=4 * spread.max() / np.sqrt(4000))
+    assert means.std(axis=0) == pytest.approx(spread, rel=0.06)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    values = graded(300, 5)
+    first, second = (bootstrap_means(values, resamples=100, rng=rng(9)).tobytes() for _ in range(2))
+    assert first == second
+    assert mean_intervals(values, rng=rng(9)) == mean_intervals(values, rng=rng(9))
+    assert mean_intervals(values, rng=rng(9)) != mean_intervals(values, rng=rng(10))
+
+
+def test_undefined_units_count_nothing_and_an_empty_resample_is_nan() -> None:
+    values = np.array([[1.0, 5.0], [2.0, np.nan], [3.0, np.nan], [4.0, np.nan]])
+    means = bootstrap_means(values, resamples=500, rng=rng())
+    missed = np.isnan(means[:, 1])
+    assert not np.isnan(means[:, 0]).any()
+    assert missed.mean() == pytest.approx(0.75**4, abs=0.07)
+    assert (means[~missed, 1] == 5.0).all()
+
+
+def test_whole_clusters_are_drawn() -> None:
+    values = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    means = bootstrap_means(values, clusters=["a", "a", "b", "b", "b", "b"], resamples=200, rng=rng())
+    assert set(means.ravel().round(12)) == {0.0, round(4 / 6, 12), 1.0}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bca_agrees_with_scipy_up_to_the_widened_tails(seed: int) -> None:
+    values = rng(seed).beta(0.5, 3, 400)
+    expected = stats.bootstrap((values,), np.mean, n_resamples=9999, rng=rng(seed)).confidence_interval
+    interval = only(values, resamples=9999)
+    assert interval.method == "bca"
+    slack = 0.05 * (expected.high - expected.low)
+    assert interval.low == pytest.approx(expected.low, abs=slack)
+    assert interval.high == pytest.approx(expected.high, abs=slack)
+
+
+def test_a_weighted_mean_agrees_with_scipy_resampling_values_and_weights_together() -> None:
+    values, weights = graded(300)[:, 0], rng(3).integers(1, 9, 300).astype(float)
+
+    def weighted(v: Floats, w: Floats, axis: int) -> Floats:
+        return (v * w).sum(axis=axis) / w.sum(axis=axis)
+
+    peer = stats.bootstrap((values, weights), weighted, paired=True, rng=rng()).confidence_interval
+    interval = only(values, weights=weights, resamples=9999)
+    assert (interval.low, interval.high) == pytest.approx((peer.low, peer.high), abs=0.05 * interval.width)
+
+
+def test_the_studentised_interval_is_the_bootstrap_t_done_slowly() -> None:
+    values = rng(4).geometric(0.1, 60).astype(float)
+    ratios = []
+    for picked in rng(8).choice(values, (8000, 60)):
+        ratios.append((picked.mean() - values.mean()) / picked.std(ddof=1))
+    upper, lower = np.quantile(ratios, [0.975, 0.025]) * values.std(ddof=1)
+    interval = only(values, bounds=[(1.0, inf)], resamples=8000)
+    assert interval.method == "studentised"
+    assert interval.low == pytest.approx(values.mean() - upper, abs=0.06 * interval.width)
+    assert interval.high == pytest.approx(values.mean() - lower, abs=0.06 * interval.width)
+
+
+def test_each_column_is_answered_as_if_it_stood_alone() -> None:
+    values = np.column_stack([graded(50), rng().random(50) < 0.5, rng().geometric(0.2, 50)])
+    bounds = [(0.0, 1.0), (0.0, 1.0), (1.0, inf)]
+    together = mean_intervals(values, bounds=bounds, rng=rng())
+    alone = [only(values[:, at], bounds=[bounds[at]]) for at in range(3)]
+    assert [interval.method for interval in together] == ["bca", "wilson", "studentised"]
+    for one, other in zip(together, alone, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-12)
+
+
+def test_binary_values_get_wilson_over_the_defined_units() -> None:
+    assert only([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson(3, 4)
+    assert only([1.0, 1.0], weights=[3.0, 3.0]) == wilson(2, 2)
+
+
+def test_differences_that_happen_to_be_hits_are_no_shares() -> None:
+    interval = only([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
+    assert interval.method == "bca"
+    assert only([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all units have the same value"
+
+
+def test_binary_values_in_clusters_of_equals_are_worth_one_unit_a_cluster() -> None:
+    hits = np.repeat(rng(2).random(40) < 0.7, 5).astype(float)
+    clusters = np.repeat(np.arange(40), 5)
+    clustered, alone = only(hits, clusters=clusters), only(hits)
+    assert clustered.method == "wilson-effective"
+    assert clustered.width == pytest.approx(only(hits[::5]).width, rel=0.05)
+    assert alone.width < 0.6 * clustered.width
+
+
+def test_binary_values_in_random_clusters_lose_little() -> None:
+    hits = (rng(3).random(400) < 0.7).astype(float)
+    clustered = only(hits, clusters=np.repeat(np.arange(100), 4))
+    assert clustered.width == pytest.approx(only(hits).width, rel=0.2)
+
+
+def test_only_hits_in_clusters_are_bounded_as_one_trial_a_cluster() -> None:
+    interval = only(np.ones(60), clusters=np.repeat(np.arange(12), 5))
+    assert (interval.low, interval.high) == (pytest.approx(wilson(12, 12).low, abs=0.06), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "reason"),
+    [
+        ([np.nan, np.nan], None, "no defined unit"),
+        ([], None, "no defined unit"),
+        ([0.5, np.nan], None, "one unit"),
+        ([1.0], None, "one unit"),
+        ([0.1, 0.5, 0.7], ["a", "a", "a"], "one cluster"),
+        ([0.5] * 30, None, "all units have the same value"),
+        ([0.1, 0.3] * 15, np.repeat(np.arange(15), 2), "all clusters have the same mean"),
+    ],
+)
+def test_no_interval_is_made_up(values: list[float], clusters: object, reason: str) -> None:
+    interval = only(values, clusters=clusters)
+    assert (interval.reason, interval.method) == (reason, "none")
+    assert np.isnan([interval.low, interval.high]).all()
+
+
+def test_few_draws_get_students_interval() -> None:
+    values = graded(6)[:, 0]
+    low, high = stats.t.interval(0.95, 5, values.mean(), stats.sem(values))
+    interval = only(values)
+    assert interval.method == "t"
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+
+
+def test_intervals_are_clipped_to_the_bounds_of_the_metric() -> None:
+    values = np.array([0.9, 1.0, 0.6, 1.0])
+    assert only(values).high > 1.0
+    assert only(values, bounds=[(0.0, 1.0)]).high == 1.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.one_of(st.just(np.nan), st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), max_size=40),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_any_scores_give_an_interval_within_bounds_or_a_reason(
+    scores: list[float], clustered: bool, weighted: bool, seed: int
+) -> None:
+    clusters = [at // 3 for at in range(len(scores))] if clustered else None
+    weights = rng(seed).integers(0, 3, len(scores)) if weighted else None
+    for bounds in ((0.0, 1.0), (0.0, inf)):
+        (interval,) = mean_intervals(
+            scores, weights=weights, clusters=clusters, bounds=[bounds], resamples=50, rng=rng(seed)
+        )
+        assert interval.known == (bounds[0] <= interval.low <= interval.high <= bounds[1])
+
+
+def test_bounds_and_resamples_must_make_sense() -> None:
+    with pytest.raises(ShapeError, match="2 pairs of bounds were given for 1 figures"):
+        only(graded(20), bounds=[(0.0, 1.0)] * 2)
+    with pytest.raises(ParameterError, match="0 resamples"):
+        only(graded(20), resamples=0)
+    with pytest.raises(ParameterError, match="not between 0 and 1"):
+        only(graded(20), bounds=[(0.0, inf)], level=95)
+
+
+def mean_of(rows: Rows) -> float:
+    return float(rows.table[:, 0].mean())
+
+
+def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
+    values = graded(80)
+    expected = only(values, resamples=4000)
+    interval = evidence_interval(mean_of, Rows(values), resamples=4000, rng=rng())
+    assert interval.method == "bias-corrected"
+    assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
+    assert interval.high == pytest.approx(expected.high, abs=0.06 * expected.width)
+
+
+def test_resampled_evidence_takes_whole_clusters() -> None:
+    values = np.repeat(graded(40), 6, axis=0)
+    clusters = np.repeat(np.arange(40), 6)
+    expected = only(values, clusters=clusters, resamples=4000)
+    interval = evidence_interval(mean_of, Rows(values), clusters=clusters, resamples=2000, rng=rng())
+    assert interval.width == pytest.approx(expected.width, rel=0.08)
+
+
+@pytest.mark.parametrize("units", [61, 200])
+def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
+    values = graded(units)
+    low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
+    interval = evidence_interval(mean_of, Rows(values), subsample=True, resamples=4000, rng=rng())
+    assert interval.method == "subsample"
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
+
+
+def test_a_subsample_never_repeats_a_unit() -> None:
+    sizes = []
+
+    def distinct(rows: Rows) -> float:
+        sizes.append((len(rows.table), len(np.unique(rows.table))))
+        return mean_of(rows)
+
+    evidence_interval(distinct, Rows(graded(21)), subsample=True, resamples=20, rng=rng())
+    assert set(sizes) == {(21, 21), (10, 10)}
+
+
+def test_all_figures_share_the_resampled_evidence() -> None:
+    seen: list[list[float]] = [[], []]
+
+    def record(at: int, rows: Rows) -> float:
+        seen[at].append(mean_of(rows))
+        return seen[at][-1]
+
+    evidence_intervals(
+        [lambda rows: record(0, rows), lambda rows: record(1, rows)], Rows(graded(9)), resamples=5, rng=rng()
+    )
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) > 1
+
+
+def undefined_below(rows: Rows, distinct: int) -> float:
+    if len(np.unique(rows.table)) < distinct:
+        raise UndefinedError("too few")
+    return mean_of(rows)
+
+
+@pytest.mark.parametrize(
+    ("figure", "units", "reason"),
+    [
+        (mean_of, 0, "no defined unit"),
+        (mean_of, 1, "one unit"),
+        (mean_of, 4, "4 units are too few to resample"),
+        (lambda rows: float("nan"), 30, "the figure is undefined"),
+        (lambda rows: 0.7, 30, "every resample gives the same value"),
+        (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),
+    ],
+)
+def test_no_interval_of_a_corpus_figure_is_made_up(figure: object, units: int, reason: str) -> None:
+    interval = evidence_interval(figure, Rows(graded(units)), resamples=50, rng=rng())  # type: ignore[arg-type]
+    assert interval.reason == reason
+
+
+def test_a_few_undefined_resamples_are_left_out() -> None:
+    interval = evidence_interval(lambda rows: undefined_below(rows, 14), Rows(graded(30)), rng=rng())
+    assert interval.known
+
+
+def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
+    rows = Rows(graded(12))
+    for subsample in (False, True):
+        options = {"subsample": subsample, "rng": rng()}
+        free = evidence_interval(mean_of, rows, **options)  # type: ignore[arg-type]
+        ceiling = (mean_of(rows) + free.high) / 2
+        clipped = evidence_interval(mean_of, rows, bounds=(0.0, ceiling), **options)  # type: ignore[arg-type]
+        assert clipped.high == ceiling
+    with pytest.raises(ParameterError, match="0 resamples"):
+        evidence_interval(mean_of, Rows(graded(9)), resamples=0, rng=rng())

@@ -1,0 +1,71 @@
+"""Summaries over seeds against the textbook formulas."""
+
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from equipoise.errors import ParameterError
+from equipoise.stats.interval import Interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.seeds import summarise_replicates, summarise_seeds
+from equipoise.types import Direction
+
+
+@given(st.lists(st.floats(0, 1).map(lambda x: round(x, 3)), min_size=2, max_size=20, unique=True))
+def test_several_seeds_give_mean_sample_deviation_and_students_interval(values: list[float]) -> None:
+    summary = summarise_seeds(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    assert summary.mean == pytest.approx(np.mean(values))
+    assert summary.deviation == pytest.approx(np.std(values, ddof=1))
+    assert (summary.interval.low, summary.interval.high) == pytest.approx((low, high))
+    assert summary.seeds == len(values)
+
+
+def test_one_seed_says_so_and_gives_no_spread() -> None:
+    summary = summarise_seeds([0.4])
+    assert isnan(summary.deviation)
+    assert summary.interval.reason == "one seed"
+    assert str(summary) == "0.4 (one seed)"
+
+
+def test_seeds_that_agree_exactly_claim_no_certainty() -> None:
+    summary = summarise_seeds([0.3, 0.3, 0.3])
+    assert summary.deviation == 0.0
+    assert summary.interval.reason == "all seeds have the same value"
+
+
+def test_undefined_seeds_are_counted_and_left_out() -> None:
+    summary = summarise_seeds([0.2, nan, 0.4])
+    assert (summary.mean, summary.seeds, summary.undefined) == (pytest.approx(0.3), 2, 1)
+    assert str(summarise_seeds([nan])) == "n/a (no defined seed)"
+    assert summarise_seeds([]).interval.reason == "no defined seed"
+
+
+def test_the_interval_is_clipped_to_the_bounds_of_the_metric() -> None:
+    assert summarise_seeds([0.9, 1.0], bounds=(0.0, 1.0)).interval.high == 1.0
+
+
+def result(system: str, **figures: float) -> Result:
+    estimates = {
+        name: Estimate(name, value, Interval(0, 1), 5, 0, 0.0, Direction.UP)
+        for name, value in figures.items()
+    }
+    return Result(system, np.arange(5), estimates, {})
+
+
+def test_replicates_are_summarised_metric_by_metric() -> None:
+    summaries = summarise_replicates([result("s1", MRR=0.4, HR=0.5), result("s2", HR=0.7, MRR=0.6)])
+    assert list(summaries) == ["MRR", "HR"]
+    assert summaries["MRR"].values == (0.4, 0.6)
+    assert summaries["HR"].mean == pytest.approx(0.6)
+
+
+def test_replicates_measured_differently_are_refused() -> None:
+    with pytest.raises(ParameterError, match="s2 and s1 were not measured alike: HR"):
+        summarise_replicates([result("s1", MRR=0.4), result("s2", MRR=0.6, HR=0.1)])
+    with pytest.raises(ParameterError, match="no results"):
+        summarise_replicates([])
