@@ -1,0 +1,107 @@
+"""Which embedding should I use for my data, and how sure can I be?
+
+    from equipoise import Ranking, compare, evaluate
+
+    ranking = Ranking.from_runs(qrels, run)
+    evaluate(ranking, ["nDCG@10", "MRR", "HR@{1,3,5,10}"])
+
+Everything here is imported when it is first used, so that ``import equipoise`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equipoise.version import __version__
+
+if TYPE_CHECKING:
+    from equipoise.data.dataset import Dataset
+    from equipoise.errors import EquipoiseError
+    from equipoise.evidence.base import Evidence
+    from equipoise.evidence.labels import Labels
+    from equipoise.evidence.pairs import Pairs
+    from equipoise.evidence.ranking import Ranking
+    from equipoise.evidence.sets import Sets
+    from equipoise.evidence.space import Space
+    from equipoise.evidence.stream import RankingStream
+    from equipoise.geometry.search import nearest
+    from equipoise.metrics.base import BaseMetric
+    from equipoise.metrics.parse import parse
+    from equipoise.run.evaluate import compare, evaluate
+    from equipoise.run.manifest import Manifest
+    from equipoise.run.store import StoredRun, load_evidence, read_run, write_run
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.interval import Interval
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Finding
+
+_HOMES = {
+    "BaseMetric": "equipoise.metrics.base",
+    "Comparison": "equipoise.stats.comparison",
+    "Dataset": "equipoise.data.dataset",
+    "EquipoiseError": "equipoise.errors",
+    "Estimate": "equipoise.stats.result",
+    "Evidence": "equipoise.evidence.base",
+    "Finding": "equipoise.types",
+    "Interval": "equipoise.stats.interval",
+    "Labels": "equipoise.evidence.labels",
+    "Manifest": "equipoise.run.manifest",
+    "Pairs": "equipoise.evidence.pairs",
+    "Ranking": "equipoise.evidence.ranking",
+    "RankingStream": "equipoise.evidence.stream",
+    "Result": "equipoise.stats.result",
+    "Sets": "equipoise.evidence.sets",
+    "Space": "equipoise.evidence.space",
+    "StoredRun": "equipoise.run.store",
+    "compare": "equipoise.run.evaluate",
+    "evaluate": "equipoise.run.evaluate",
+    "load_evidence": "equipoise.run.store",
+    "nearest": "equipoise.geometry.search",
+    "parse": "equipoise.metrics.parse",
+    "read_run": "equipoise.run.store",
+    "write_run": "equipoise.run.store",
+}
+
+__all__ = [
+    "BaseMetric",
+    "Comparison",
+    "Dataset",
+    "EquipoiseError",
+    "Estimate",
+    "Evidence",
+    "Finding",
+    "Interval",
+    "Labels",
+    "Manifest",
+    "Pairs",
+    "Ranking",
+    "RankingStream",
+    "Result",
+    "Sets",
+    "Space",
+    "StoredRun",
+    "__version__",
+    "compare",
+    "evaluate",
+    "load_evidence",
+    "nearest",
+    "parse",
+    "read_run",
+    "write_run",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home at its first use, and keep it."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,150 @@
+"""Checks of the scores: ties, chance, ceiling, and an unknown number of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from equipoise.checks.base import Complaint, counted, listed
+from equipoise.checks.subjects import Scored
+from equipoise.evidence import placement
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.base import Metric
+from equipoise.stats.result import Estimate
+from equipoise.types import Direction, Floats, Ties
+
+TIED_SHARE = 0.01
+CEILING_MARGIN = 0.02
+CEILING_SHARE = 0.9
+ROUNDING = 1e-12
+
+
+def unknown_candidates(scored: Scored) -> Iterator[Complaint]:
+    """EQ110: truncated lists, and nobody said from how many items they were drawn."""
+    ranking = scored.ranking
+    if ranking is not None and not _pool_is_known(ranking):
+        lost = int(np.count_nonzero(~ranking.retrieved))
+        yield Complaint(
+            scored.system,
+            f"{lost:,} of {counted(len(ranking.above), 'relevant item')} were not retrieved and the size of "
+            "the corpus is unknown, so the chance levels count only items that were retrieved or relevant",
+            (f"median list length {np.median(ranking.depth):g}",),
+        )
+
+
+def ties(scored: Scored) -> Iterator[Complaint]:
+    """EQ301: more than 1 % of the relevant items share their score with another candidate."""
+    ranking = scored.ranking
+    if ranking is None or not ranking.has_ties:
+        return
+    tied = int(np.count_nonzero(ranking.tied))
+    share = tied / len(ranking.above)
+    if share <= TIED_SHARE:
+        return
+    metric = scored.primary
+    bounds = [metric.measure(ranking.ordered(each)).value for each in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
+    low, high = min(bounds), max(bounds)
+    yield Complaint(
+        scored.system,
+        f"{share:.1%} of the relevant items tie with another candidate; depending on the order of equal "
+        f"scores {metric.name} lies between {low:.3g} and {high:.3g}",
+        (
+            f"{tied} of {len(ranking.above)} relevant items tied",
+            f"{metric.name} optimistic minus pessimistic: {high - low:.6g}",
+        ),
+    )
+
+
+def not_above_chance(scored: Scored) -> Iterator[Complaint]:
+    """EQ302: the interval reaches the level of a system that knows nothing, or lies on its wrong side."""
+    if scored.ranking is not None and not _pool_is_known(scored.ranking):
+        return
+    known = [each for each in scored.result.estimates.values() if not isnan(each.chance - each.value)]
+    below = [each for each in known if each.interval.known and _margins(each)[1] < -_slack(each)]
+    within = [each for each in known if each not in below and _margins(each)[0] <= _slack(each)]
+    if below:
+        yield Complaint(
+            scored.system,
+            _beside_chance(below, "which is worse than a system that knows nothing"),
+            tuple(map(_figures, below)),
+            "see whether the scores are distances: a higher score must mean a better candidate",
+        )
+    if within:
+        yield Complaint(
+            scored.system,
+            _beside_chance(within, "which is not shown to be better than knowing nothing"),
+            tuple(map(_figures, within)),
+        )
+
+
+def ceiling(scored: Scored) -> Iterator[Complaint]:
+    """EQ303: the mean is at the best bound, or nearly every unit is."""
+    full = []
+    for name, estimate in scored.result.estimates.items():
+        metric = scored.metrics.get(name)
+        if metric is None or isnan(estimate.value):
+            continue
+        share = _share_at_best(metric, scored.result.per_unit.get(name))
+        if _near_best(metric, estimate.value) or share > CEILING_SHARE:
+            at_best = f", {share:.1%} of the units at the best value" if share >= 0 else ""
+            full.append(f"{name} {estimate.value:.4g}{at_best}")
+    if full:
+        yield Complaint(
+            scored.system,
+            f"{counted(len(full), 'metric')} can hardly rise any further and cannot separate good systems: "
+            f"{'; '.join(full[:3])}{f' and {len(full) - 3} more' if len(full) > 3 else ''}",
+            tuple(full),
+        )
+
+
+def _pool_is_known(ranking: Ranking) -> bool:
+    """Whether the number of candidates was given, or every relevant item was found among them.
+
+    Without a corpus size a ranking counts as candidates what was retrieved and what was relevant but lost.
+    """
+    lost = np.nan_to_num(placement.sums_within_units((~ranking.retrieved).astype(np.float64), ranking.starts))
+    return not lost.any() or bool((ranking.candidates != ranking.depth + lost).any())
+
+
+def _margins(estimate: Estimate) -> tuple[float, float]:
+    """By how much the worse and the better end of the interval beat chance; without one, the value."""
+    reach = estimate.interval
+    low, high = (reach.low, reach.high) if reach.known else (estimate.value, estimate.value)
+    low, high = low - estimate.chance, high - estimate.chance
+    return (low, high) if estimate.better == Direction.UP else (-high, -low)
+
+
+def _slack(estimate: Estimate) -> float:
+    """How far two figures may lie apart and still be equal."""
+    return ROUNDING * max(1.0, abs(estimate.chance))
+
+
+def _beside_chance(estimates: list[Estimate], verdict: str) -> str:
+    others = [each.metric for each in estimates[1:]]
+    more = f"; the same holds for {listed(others)}" if others else ""
+    return f"{_figures(estimates[0], digits=3)}, {verdict}{more}"
+
+
+def _figures(estimate: Estimate, *, digits: int = 6) -> str:
+    reach = estimate.interval
+    ends = f"{reach.low:.{digits}g} to {reach.high:.{digits}g}" if reach.known else reach.reason
+    return f"{estimate.metric} is {estimate.value:.{digits}g} ({ends}), chance {estimate.chance:.{digits}g}"
+
+
+def _near_best(metric: Metric[Any], value: float) -> bool:
+    low, high = metric.bounds
+    best = high if metric.better == Direction.UP else low
+    scale = high - low if isfinite(high - low) else abs(best)
+    return isfinite(best) and abs(best - value) <= CEILING_MARGIN * scale
+
+
+def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
+    """The share of the defined units at the best value; -1 where there are none."""
+    best = metric.bounds[1] if metric.better == Direction.UP else metric.bounds[0]
+    if values is None or not isfinite(best):
+        return -1.0
+    defined = values[~np.isnan(values)]
+    return float(np.mean(np.isclose(defined, best, rtol=0.0, atol=1e-9))) if len(defined) else -inf

@@ -1,0 +1,191 @@
+"""Bringing systems to a comparison: one name each, the same metrics, the same way of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
+from equipoise.evidence.base import Evidence
+from equipoise.metrics.base import Metric
+from equipoise.metrics.catalogue import Catalogue
+from equipoise.metrics.parse import parse
+from equipoise.run.scoring import Metrics, default_metrics, evaluate
+from equipoise.stats.result import Result
+from equipoise.types import Ties
+
+Entry = Evidence | Result
+
+
+@dataclass(frozen=True)
+class Options:
+    """How evidence is scored that has not been scored yet; see ``evaluate``."""
+
+    ties: Ties
+    clusters: Any
+    level: float
+    resamples: int
+    seed: int
+    chance: bool
+    catalogue: Catalogue | None
+
+
+@dataclass(frozen=True)
+class LinedUp:
+    """Results ready to be compared; ``metrics`` holds those whose spelling is known here."""
+
+    results: list[Result]
+    names: list[str]
+    primary: str
+    metrics: Mapping[str, Metric[Any]]
+
+
+def line_up(
+    systems: Mapping[str, Entry] | Sequence[Result],
+    metrics: Metrics | None,
+    primary: str | None,
+    options: Options,
+) -> LinedUp:
+    """A result of every system on the same metrics, the primary one among them."""
+    entries = _entries(systems)
+    _refuse_mixed_ties(entries, options.ties)
+    spelling = _Spelling.of(entries, options.catalogue)
+    names = spelling.names(_usual(entries) if metrics is None else metrics)
+    if primary is not None:
+        chosen = spelling.names(primary)
+        if len(chosen) > 1:
+            raise ParameterError(
+                f"{primary} names {len(chosen)} metrics, and only one can be primary",
+                hint=f"write {chosen[0]}",
+            )
+        primary = chosen[0]
+        names = list(dict.fromkeys([*names, primary]))
+    results = [_result(system, entry, names, spelling.known, options) for system, entry in entries.items()]
+    return LinedUp(results, names, primary or names[0], spelling.known)
+
+
+def _entries(systems: Mapping[str, Entry] | Sequence[Result]) -> dict[str, Entry]:
+    """The systems by name, each of them evidence or a result."""
+    if not isinstance(systems, Mapping):
+        named: dict[str, Entry] = {}
+        for place, each in enumerate(systems):
+            name = getattr(each, "system", f"number {place + 1}")
+            if name in named:
+                raise DuplicateError(
+                    f"two results are called {name!r}", hint="give each system a name of its own"
+                )
+            named[name] = each
+        systems = named
+    for name, entry in systems.items():
+        if not isinstance(entry, Evidence | Result):
+            raise InputError(
+                f"the system {name} is a {type(entry).__name__}, neither evidence nor a result",
+                hint="make evidence first: Ranking.from_runs(qrels, run)",
+            )
+    if len(systems) < 2:
+        raise ParameterError(
+            f"a comparison needs at least two systems; {len(systems)} was given", hint="add another run"
+        )
+    return dict(systems)
+
+
+def _refuse_mixed_ties(entries: Mapping[str, Entry], ties: Ties) -> None:
+    """Systems whose equal scores were treated differently are not compared on equal terms."""
+    used: dict[str, str] = {}
+    for name, entry in entries.items():
+        policy = entry.settings.get("ties") if isinstance(entry, Result) else str(ties)
+        if policy is not None:
+            used.setdefault(str(policy), name)
+    if len(used) > 1:
+        (one, first), (other, second), *_ = used.items()
+        raise ParameterError(
+            f"{first} was scored with ties={one} and {second} with ties={other}",
+            hint=f"score them alike: ties={one!r}",
+        )
+
+
+def _usual(entries: Mapping[str, Entry]) -> Sequence[str]:
+    """The metrics that all results have; where there is only evidence, the usual ones of its kind."""
+    results = [entry for entry in entries.values() if isinstance(entry, Result)]
+    if results:
+        shared = [name for name in results[0].names if all(name in each.names for each in results)]
+        if not shared:
+            raise ParameterError(
+                "the results share no metric", hint="score every system with the same metrics"
+            )
+        return shared
+    return default_metrics(_evidence_of(entries)[0].kind)
+
+
+def _evidence_of(entries: Mapping[str, Entry]) -> list[Evidence]:
+    found = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
+    return [evidence for evidence in found if evidence is not None]
+
+
+@dataclass(frozen=True)
+class _Spelling:
+    """Metrics by their canonical names; a name that only the results know stands for itself."""
+
+    kind: type[Evidence] | None
+    catalogue: Catalogue | None
+    held: frozenset[str]
+    known: dict[str, Metric[Any]]
+
+    @classmethod
+    def of(cls, entries: Mapping[str, Entry], catalogue: Catalogue | None) -> _Spelling:
+        kinds = {type(evidence) for evidence in _evidence_of(entries)}
+        if len(kinds) > 1:
+            raise ParameterError(
+                f"the systems bring {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
+                hint="compare systems on evidence of one kind",
+            )
+        names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
+        held = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
+        return cls(next(iter(kinds), None), catalogue, held, {})
+
+    def names(self, metrics: Metrics) -> list[str]:
+        names: dict[str, None] = {}
+        for expression in [metrics] if isinstance(metrics, str | Metric) else metrics:
+            try:
+                found = parse(expression, evidence=self.kind, catalogue=self.catalogue)
+            except (UnknownNameError, ParameterError):
+                if expression not in self.held:
+                    raise
+                names[str(expression)] = None
+            else:
+                self.known.update((metric.name, metric) for metric in found)
+                names.update((metric.name, None) for metric in found)
+        if not names:
+            raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+        return list(names)
+
+
+def _result(
+    system: str, entry: Entry, names: Sequence[str], known: Mapping[str, Metric[Any]], options: Options
+) -> Result:
+    """The system's result with all these metrics, scored now where it has to be."""
+    metrics = [known.get(name, name) for name in names]
+    if isinstance(entry, Evidence):
+        return evaluate(entry, metrics, system=system, **vars(options))
+    result = entry if entry.system == system else _renamed(entry, system)
+    if set(names) <= set(result.names) and options.clusters is None:
+        return result
+    if result.evidence is None:
+        raise ParameterError(
+            f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
+            hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
+        )
+    kept = {"ties": result.settings.get("ties", options.ties)}
+    if options.clusters is None:
+        kept["clusters"] = result.clusters
+    return evaluate(result.evidence, metrics, system=system, **vars(options) | kept)
+
+
+def _renamed(result: Result, system: str) -> Result:
+    """The result under another name, in its findings too."""
+    findings = tuple(
+        replace(finding, subject=system) if finding.subject == result.system else finding
+        for finding in result.findings
+    )
+    return replace(result, system=system, findings=findings)

@@ -1,0 +1,200 @@
+"""The manifest of a run: everything that made it, and whether it was finished."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from equipoise.data.dataset import fingerprint_of_file
+from equipoise.data.text import STDIN, PathLike
+from equipoise.errors import StoreError
+from equipoise.version import __version__
+
+SCHEMA = 1
+"""The layout of a run directory; it grows by one whenever an older reader would misread the files."""
+
+_SECRET = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|credentials?)$")
+_LOGIN = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+_HIDDEN = "***"
+
+
+class Status(StrEnum):
+    """Whether all of a run is there."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _versions() -> dict[str, str]:
+    return {"equipoise": __version__, "python": platform.python_version(), "numpy": np.__version__}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What made a run: command, versions, seed, settings, and the SHA-256 of all that went in.
+
+    ``datasets`` and ``inputs`` map a name or path to the fingerprint of the truth and of what the system
+    delivered (None where there was no file to read twice); ``evidence`` has the kind and the fingerprint of
+    what was observed. The environment is never stored; values of options that look like secrets are hidden.
+
+    >>> manifest = Manifest.start("bm25", command=["eq", "score", "--api-key", "abc"], seed=7)
+    >>> manifest.status.value, manifest.command
+    ('partial', ('eq', 'score', '--api-key', '***'))
+    """
+
+    system: str
+    status: Status = Status.COMPLETE
+    reason: str = ""
+    units: int = 0
+    started: str = field(default_factory=_now)
+    finished: str = ""
+    command: tuple[str, ...] = ()
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, str | None] = field(default_factory=dict)
+    inputs: Mapping[str, str | None] = field(default_factory=dict)
+    evidence: Mapping[str, str] | None = None
+    versions: Mapping[str, str] = field(default_factory=_versions)
+    schema: int = SCHEMA
+
+    @classmethod
+    def start(
+        cls,
+        system: str,
+        *,
+        command: Sequence[str] = (),
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        truth: Iterable[PathLike] = (),
+        inputs: Iterable[PathLike] = (),
+    ) -> Manifest:
+        """The manifest of a run that begins now: partial until it says otherwise. Files are fingerprinted."""
+        return cls(
+            system=system,
+            status=Status.PARTIAL,
+            command=without_secrets(command),
+            seed=seed,
+            settings=dict(settings or {}),
+            datasets=fingerprints(truth),
+            inputs=fingerprints(inputs),
+        )
+
+    def finish(self, status: Status | str = Status.COMPLETE, *, reason: str = "") -> Manifest:
+        """The same run, ended now; ``reason`` says why it is not complete."""
+        return replace(self, status=Status(status), finished=_now(), reason=reason)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the run is there; who shows anything of another run says so."""
+        return self.status is Status.COMPLETE
+
+    @property
+    def caution(self) -> str:
+        """What to print beside the figures of a run that is not complete; empty for one that is.
+
+        >>> Manifest("bm25", status=Status.PARTIAL, reason="interrupted").caution
+        'the run of bm25 is partial: interrupted'
+        """
+        if self.complete:
+            return ""
+        return f"the run of {self.system} is {self.status}: {self.reason or 'no reason was recorded'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, the schema version first."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"schema": named.pop("schema")} | named | {"command": list(self.command)}
+
+    @classmethod
+    def from_dict(cls, content: Any, *, source: str = "the manifest") -> Manifest:
+        """The inverse of ``to_dict``; content of another shape or of another schema is refused."""
+        if not isinstance(content, Mapping) or type(content.get("schema")) is not int:
+            raise StoreError(
+                f"{source} does not say which schema it follows", hint="it was not written by equipoise"
+            )
+        if content["schema"] != SCHEMA:
+            raise _other_schema(source, content["schema"])
+        known = {each.name for each in fields(cls)}
+        for name, holds in _VALID.items():
+            if not holds(content.get(name)):
+                raise StoreError(f"{source} has no valid {name}", hint="run the command again")
+        try:
+            status = Status(content["status"])
+        except ValueError as error:
+            raise StoreError(
+                f"{source} has the status {content['status']!r}",
+                hint=f"a run is {', '.join(Status)}",
+            ) from error
+        given = {name: value for name, value in content.items() if name in known}
+        return cls(**given | {"status": status, "command": tuple(map(str, content["command"]))})
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "system": _is_text,
+    "status": _is_text,
+    "reason": _is_text,
+    "units": lambda value: type(value) is int and value >= 0,
+    "started": _is_text,
+    "finished": _is_text,
+    "command": lambda value: isinstance(value, list),
+    "settings": _is_mapping,
+    "datasets": _is_mapping,
+    "inputs": _is_mapping,
+    "evidence": lambda value: value is None or _is_mapping(value),
+    "versions": _is_mapping,
+}
+"""What each field must be when it is read back."""
+
+
+def fingerprints(paths: Iterable[PathLike]) -> dict[str, str | None]:
+    """The SHA-256 of each file; None for standard input, which cannot be read twice."""
+    return {str(path): None if str(path) == STDIN else fingerprint_of_file(path) for path in paths}
+
+
+def without_secrets(command: Sequence[str]) -> tuple[str, ...]:
+    """A command line without the values of what is named like a key, token or password, and without logins.
+
+    >>> without_secrets(["eq", "--hub-token=abc", "--seed", "1", "postgresql://me:abc@host/db"])
+    ('eq', '--hub-token=***', '--seed', '1', 'postgresql://***@host/db')
+    """
+    shown: list[str] = []
+    hide_next = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        secret = _SECRET.search(name) is not None
+        if hide_next and not word.startswith("-"):
+            shown.append(_HIDDEN)
+        else:
+            shown.append(f"{name}={_HIDDEN}" if secret and equals else _LOGIN.sub(_HIDDEN, word))
+        hide_next = secret and not equals and word.startswith("-")
+    return tuple(shown)
+
+
+def _other_schema(source: str, schema: int) -> StoreError:
+    if schema > SCHEMA:
+        return StoreError(
+            f"{source} follows schema {schema}, and this version reads schema {SCHEMA}",
+            hint="a newer equipoise wrote it: pip install --upgrade equipoise",
+        )
+    return StoreError(
+        f"{source} follows schema {schema}, which no released version wrote", hint="run the command again"
+    )

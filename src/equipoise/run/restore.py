@@ -1,0 +1,99 @@
+"""Results and evidence as they come back from a run directory."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import StoreError, did_you_mean
+from equipoise.evidence.base import Evidence, unpack
+from equipoise.run.cases import Cases, number
+from equipoise.stats.interval import Interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.types import Direction, Finding, Severity
+
+KINDS = {
+    "ranking": ("equipoise.evidence.ranking", "Ranking"),
+    "pairs": ("equipoise.evidence.pairs", "Pairs"),
+    "labels": ("equipoise.evidence.labels", "Labels"),
+    "sets": ("equipoise.evidence.sets", "Sets"),
+    "space": ("equipoise.evidence.space", "Space"),
+}
+"""Where each kind of evidence lives; only the one that is read is imported."""
+
+
+def restored_result(content: Any, cases: Cases, *, source: str) -> Result:
+    """The result that ``Result.to_dict`` described, with its per-unit columns."""
+    try:
+        estimates = [_estimate(each) for each in content["estimates"]]
+        return Result(
+            system=str(content["system"]),
+            unit_ids=cases.unit_ids,
+            estimates={each.metric: each for each in estimates},
+            per_unit=cases.per_unit,
+            weights=cases.weights,
+            clusters=cases.clusters,
+            findings=tuple(_finding(each) for each in content["findings"]),
+            settings=dict(content["settings"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise StoreError(
+            f"{source} does not describe a result: {what}",
+            hint="the file was changed after it was written: run the command again",
+        ) from error
+
+
+def evidence_from(file: Path) -> Evidence:
+    """Evidence of whatever kind the file holds."""
+    try:
+        arrays = unpack(file)
+    except (zlib.error, struct.error, KeyError, NotImplementedError, RuntimeError) as error:
+        raise StoreError(f"{file} is a damaged evidence file: {error}") from error
+    kind = str(arrays.pop("kind", ""))
+    if kind not in KINDS:
+        raise StoreError(
+            f"{file} holds {f'{kind!r}' if kind else 'no'} evidence",
+            hint=did_you_mean(kind, KINDS) or f"evidence is {', '.join(KINDS)}",
+        )
+    home, name = KINDS[kind]
+    try:
+        evidence: Evidence = getattr(import_module(home), name).from_arrays(arrays)
+        len(evidence)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise StoreError(f"{file} lacks a part of its {kind} evidence: {error}") from error
+    return evidence
+
+
+def _estimate(content: Any) -> Estimate:
+    reach = content["interval"]
+    return Estimate(
+        metric=content["metric"],
+        value=number(content["value"]),
+        interval=Interval(
+            number(reach["low"]),
+            number(reach["high"]),
+            number(reach["level"]),
+            reach["method"],
+            reach.get("reason", ""),
+        ),
+        n=int(content["n"]),
+        undefined=int(content["undefined"]),
+        chance=number(content["chance"]),
+        better=Direction(content["better"]),
+        unit=content["unit"],
+    )
+
+
+def _finding(content: Any) -> Finding:
+    return Finding(
+        code=content["code"],
+        severity=Severity(content["severity"]),
+        subject=content["subject"],
+        sentence=content["sentence"],
+        remedy=content["remedy"],
+        evidence=tuple(content["evidence"]),
+    )
