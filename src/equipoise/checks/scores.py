@@ -10,8 +10,6 @@ import numpy as np
 
 from equipoise.checks.base import Complaint, counted, listed
 from equipoise.checks.subjects import Scored
-from equipoise.evidence import placement
-from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats, Ties
@@ -25,7 +23,7 @@ ROUNDING = 1e-12
 def unknown_candidates(scored: Scored) -> Iterator[Complaint]:
     """EQ110: truncated lists, and nobody said from how many items they were drawn."""
     ranking = scored.ranking
-    if ranking is not None and not _pool_is_known(ranking):
+    if ranking is not None and not (ranking.pool_known or ranking.complete):
         lost = int(np.count_nonzero(~ranking.retrieved))
         yield Complaint(
             scored.system,
@@ -60,7 +58,7 @@ def ties(scored: Scored) -> Iterator[Complaint]:
 
 def not_above_chance(scored: Scored) -> Iterator[Complaint]:
     """EQ302: the interval reaches the level of a system that knows nothing, or lies on its wrong side."""
-    if scored.ranking is not None and not _pool_is_known(scored.ranking):
+    if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
         return
     known = [each for each in scored.result.estimates.values() if not isnan(each.chance - each.value)]
     below = [each for each in known if each.interval.known and _margins(each)[1] < -_slack(each)]
@@ -98,15 +96,6 @@ def ceiling(scored: Scored) -> Iterator[Complaint]:
             f"{'; '.join(full[:3])}{f' and {len(full) - 3} more' if len(full) > 3 else ''}",
             tuple(full),
         )
-
-
-def _pool_is_known(ranking: Ranking) -> bool:
-    """Whether the number of candidates was given, or every relevant item was found among them.
-
-    Without a corpus size a ranking counts as candidates what was retrieved and what was relevant but lost.
-    """
-    lost = np.nan_to_num(placement.sums_within_units((~ranking.retrieved).astype(np.float64), ranking.starts))
-    return not lost.any() or bool((ranking.candidates != ranking.depth + lost).any())
 
 
 def _margins(estimate: Estimate) -> tuple[float, float]:

@@ -79,10 +79,11 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 def unpack(path: str | Path) -> Arrays:
     """All arrays of an npz file, or a sentence that says why it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: numpy leaves its own handle open when the archive is damaged.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
-        raise StoreError(f"there is no evidence file {path}") from error
+        raise StoreError(f"there is no evidence file {path}", hint="check the path") from error
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise StoreError(f"{path} is not an evidence file: {error}") from error
 

@@ -27,7 +27,8 @@ class Ranking(Evidence):
     Items of all units stand one after another, ``starts[u]:starts[u + 1]`` being those of unit ``u``,
     best rank first. ``tied`` counts other candidates of the same score, and ``before`` those of them
     that an order by id would put first. ``candidates`` is how many items could have been
-    ranked, ``depth`` how many ranks were observed; they differ for truncated lists. ``near`` holds items
+    ranked (at least so many, unless ``pool_known``), ``depth`` how many ranks were observed; they
+    differ for truncated lists. ``near`` holds items
     that are not relevant but close to one (their gain is the similarity), for MaxOntSim.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
@@ -43,6 +44,7 @@ class Ranking(Evidence):
     before: Ints
     candidates: Ints
     depth: Ints
+    pool_known: bool = True
     filtered: bool = False
     unknown_units: tuple[str, ...] = ()
     near: Ranking | None = None
@@ -157,12 +159,24 @@ class Ranking(Evidence):
         order = placement.order_within_units(above, counts)
         if before is None:
             before = np.zeros_like(above)
+        pool_known = candidates is not None
         if candidates is None:
             lost = placement.sums_within_units((above == NEVER).astype(np.float64), starts)
             candidates = depth + np.nan_to_num(lost).astype(np.int64)
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
-        return cls(unit_ids, starts, gain, above, tied, before, candidates, depth, False, unknown_units)
+        return cls(
+            unit_ids,
+            starts,
+            gain,
+            above,
+            tied,
+            before,
+            candidates,
+            depth,
+            pool_known=pool_known,
+            unknown_units=unknown_units,
+        )
 
     @classmethod
     def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
@@ -176,6 +190,7 @@ class Ranking(Evidence):
             np.concatenate([part.unit_ids for part in parts]),
             placement.starts_of(counts),
             **joined,
+            pool_known=all(part.pool_known for part in parts),
             filtered=any(part.filtered for part in parts),
             unknown_units=tuple(unit for part in parts for unit in part.unknown_units),
             near=cls.concatenated(near) if near else None,
@@ -327,6 +342,7 @@ class Ranking(Evidence):
             "before": self.before,
             "candidates": self.candidates,
             "depth": self.depth,
+            "pool_known": np.array(self.pool_known),
             "filtered": np.array(self.filtered),
             "unknown_units": np.array(self.unknown_units, dtype=str),
         }
@@ -343,6 +359,7 @@ class Ranking(Evidence):
         return cls(
             unit_ids=restored_ids(arrays["unit_ids"]),
             **{name: arrays[name] for name in COUNTED},
+            pool_known=bool(arrays["pool_known"]),
             filtered=bool(arrays["filtered"]),
             unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
             near=cls.from_arrays(near) if near else None,
