@@ -85,5 +85,15 @@ def harmonic_numbers(last: int) -> Floats:
 
 def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
     """The distinct rows, and for each row which one it is: few groups differ in large data."""
-    rows, inverse = np.unique(np.stack(np.broadcast_arrays(*columns), axis=1), axis=0, return_inverse=True)
-    return rows, inverse.reshape(-1)
+    rows = np.stack(np.broadcast_arrays(*columns), axis=1)
+    if len(rows) == 0:
+        return rows, np.zeros(0, dtype=np.int64)
+    low = rows.min(axis=0)
+    width = rows.max(axis=0) - low + 1
+    if np.prod(width.astype(np.float64)) < 2.0**62:
+        # One number a row sorts far faster than the rows themselves.
+        scale = np.append(np.cumprod(width[:0:-1])[::-1], 1)
+        _, first, inverse = np.unique((rows - low) @ scale, return_index=True, return_inverse=True)
+        return rows[first], inverse.reshape(-1)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return distinct, inverse.reshape(-1)

@@ -1,0 +1,137 @@
+"""``eq doctor``: what is installed here, what is missing, and whether results can be kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.report.table import Column, FittedTable
+from equipoise.version import __version__
+
+HELP = """
+\b
+  eq doctor
+  eq doctor --deep --json
+
+Show versions, optional engines with the line that installs them, threads, memory, devices
+and whether the cache folder can be written. --deep imports the engines to look at devices.
+"""
+
+CORE = ("numpy", "scipy", "click", "rich", "array-api-compat")
+EXTRAS = {
+    "scikit-learn": ("sklearn", "sklearn"),
+    "torch": ("torch", "torch"),
+    "safetensors": ("safetensors", "torch"),
+    "pyarrow": ("pyarrow", "parquet"),
+}
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that was looked at: ``ok``, ``absent`` (an option) or ``bad`` (needed)."""
+
+    what: str
+    state: str
+    detail: str
+
+
+@click.command(help=HELP, short_help="Show what is installed here.")
+@click.option("--deep", is_flag=True, help="Import the engines, to see their devices.")
+@options.output_options
+@pass_output
+def doctor(out: Output, deep: bool) -> int:
+    """See ``HELP``."""
+    rows = [
+        Row("equipoise", "ok", __version__),
+        Row("python", "ok", f"{platform.python_version()} ({sys.executable})"),
+        Row("platform", "ok", platform.platform()),
+        *map(_core, CORE),
+        *(_extra(package, module, extra) for package, (module, extra) in EXTRAS.items()),
+        Row("threads", "ok", _threads()),
+        Row("memory", "ok", _memory()),
+        Row("device", "ok", _device(deep)),
+        _cache(),
+    ]
+    if out.json:
+        out.data({"doctor": [{"what": row.what, "state": row.state, "detail": row.detail} for row in rows]})
+    else:
+        columns = [
+            Column("what", [row.what for row in rows]),
+            Column("state", [row.state for row in rows]),
+            Column("detail", [row.detail for row in rows], shortens="middle"),
+        ]
+        out.show(FittedTable(columns))
+    return exits.MISSING if any(row.state == "bad" for row in rows) else exits.DONE
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _core(package: str) -> Row:
+    version = _installed(package)
+    return Row(package, "ok", version) if version else Row(package, "bad", f"pip install {package}")
+
+
+def _extra(package: str, module: str, extra: str) -> Row:
+    if find_spec(module) is None:
+        return Row(package, "absent", f"pip install 'equipoise[{extra}]'")
+    return Row(package, "ok", _installed(package) or "of unknown version")
+
+
+def _threads() -> str:
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
+    return f"{count} cores to use; {', '.join(given) or 'no limit set'}"
+
+
+def _memory() -> str:
+    try:
+        size, pages, free = (os.sysconf(f"SC_{name}") for name in ("PAGE_SIZE", "PHYS_PAGES", "AVPHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        return "unknown"
+    return f"{size * free / 2**30:.1f} of {size * pages / 2**30:.1f} GiB free"
+
+
+def _device(deep: bool) -> str:
+    if find_spec("torch") is None:
+        return "cpu (torch is not installed)"
+    if not deep:
+        return "torch is installed; --deep looks for its devices"
+    import torch
+
+    if torch.cuda.is_available():
+        return ", ".join(torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count()))
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def cache_folder() -> Path:
+    """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
+    given = os.environ.get("EQUIPOISE_CACHE")
+    return (
+        Path(given)
+        if given
+        else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
+    )
+
+
+def _cache() -> Row:
+    """Whether the cache folder, or the nearest folder above it that exists, can be written."""
+    folder = cache_folder()
+    nearest = next(each for each in (folder, *folder.parents) if each.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
+        return Row("cache", "ok", f"{folder} can be written")
+    return Row("cache", "absent", f"{folder} cannot be written; set EQUIPOISE_CACHE to a folder that can")

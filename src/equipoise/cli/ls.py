@@ -1,0 +1,169 @@
+"""``eq ls``: the metrics, checks and tests there are."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.lazy import SuggestingGroup
+from equipoise.cli.output import Output, pass_output
+from equipoise.report.table import Column, FittedTable
+
+HELP = """
+\b
+  eq ls metrics --kind ranking
+  eq ls checks
+
+List what there is; eq explain says more about any of it.
+"""
+
+METRICS_HELP = """
+\b
+  eq ls metrics
+  eq ls metrics --kind labels --plugin my_metric.py
+
+List the metrics: what they are called, what they measure and which way is better.
+"""
+
+CHECKS_HELP = """
+\b
+  eq ls checks
+  eq ls checks --json
+
+List the checks that run on every result and comparison.
+"""
+
+TESTS_HELP = """
+\b
+  eq ls tests
+  eq ls tests --json
+
+List the paired tests of eq compare --test, and the corrections of --correction.
+"""
+
+
+@click.group(cls=SuggestingGroup, help=HELP, short_help="List metrics, checks or tests.")
+def ls() -> None:
+    """See ``HELP``."""
+
+
+@ls.command(help=METRICS_HELP, short_help="List the metrics.")
+@click.option(
+    "--kind", type=options.OneOf("kind of evidence", options.kinds), help="Only those of this evidence."
+)
+@options.plugin_option
+@options.output_options
+@pass_output
+def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
+    """See ``METRICS_HELP``."""
+    from equipoise.cli.scoring import catalogue_with
+
+    found = [each for each in catalogue_with(plugins) if kind in (None, each.evidence.kind)]
+    if out.json:
+        out.data({"metrics": [metric_facts(metric) for metric in found]})
+        return
+    spelled = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
+    out.show(
+        FittedTable(
+            [
+                Column("metric", spelled),
+                Column("title", [each.title for each in found], shortens="end"),
+                Column("evidence", [each.evidence.kind for each in found]),
+                Column("better", [str(each.better) for each in found]),
+                Column("range", [bounds_text(each.bounds) for each in found], rank=1),
+                Column(
+                    "also read as",
+                    [", ".join(each.aliases) for each in found],
+                    rank=2,
+                    shortens="end",
+                    extra=True,
+                ),
+            ]
+        )
+    )
+
+
+@ls.command(help=CHECKS_HELP, short_help="List the checks.")
+@options.output_options
+@pass_output
+def checks(out: Output) -> None:
+    """See ``CHECKS_HELP``."""
+    from equipoise.checks.catalogue import CHECKS
+
+    if out.json:
+        rows = [{"code": each.code, "severity": each.severity, "title": each.title} for each in CHECKS]
+        out.data({"checks": rows})
+        return
+    out.show(
+        FittedTable(
+            [
+                Column("code", [each.code for each in CHECKS]),
+                Column("severity", [str(each.severity) for each in CHECKS]),
+                Column("complains of", [each.title for each in CHECKS], shortens="end"),
+            ]
+        )
+    )
+
+
+@ls.command(help=TESTS_HELP, short_help="List the paired tests and corrections.")
+@options.output_options
+@pass_output
+def tests(out: Output) -> None:
+    """See ``TESTS_HELP``."""
+    from equipoise.stats.family import CORRECTIONS
+    from equipoise.stats.paired import TESTS
+
+    rows = [
+        {"option": "--test", "name": name, "title": test.title, "cite": test.cite}
+        for name, test in TESTS.items()
+    ] + [
+        {"option": "--correction", "name": name, "title": title, "cite": ""}
+        for name, (_, title) in CORRECTIONS.items()
+    ]
+    if out.json:
+        out.data({"tests": rows})
+        return
+    out.show(
+        FittedTable(
+            [
+                Column("option", [row["option"] for row in rows]),
+                Column("name", [row["name"] for row in rows]),
+                Column("title", [row["title"] for row in rows]),
+                Column("source", [row["cite"] for row in rows], rank=1, shortens="end", extra=True),
+            ]
+        )
+    )
+
+
+def metric_facts(metric: Any) -> dict[str, Any]:
+    """All that a metric declares, as plain values; an open bound is None."""
+    return {
+        "symbol": metric.symbol,
+        "title": metric.title,
+        "kind": metric.evidence.kind,
+        "better": str(metric.better),
+        "bounds": [None if isinf(bound) else bound for bound in metric.bounds],
+        "unit": metric.unit,
+        "needs_cutoff": metric.needs_cutoff,
+        "aliases": list(metric.aliases),
+        "formula": metric.formula,
+        "undefined": metric.undefined,
+        "cite": metric.cite,
+    }
+
+
+def bounds_text(bounds: tuple[float, float]) -> str:
+    """The range of a metric in words.
+
+    >>> bounds_text((0.0, 1.0)), bounds_text((1.0, float("inf")))
+    ('0 to 1', '1 and more')
+    """
+    low, high = bounds
+    if isinf(low) and isinf(high):
+        return "any number"
+    if isinf(high):
+        return f"{low:g} and more"
+    return f"{high:g} and less" if isinf(low) else f"{low:g} to {high:g}"

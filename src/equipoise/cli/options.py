@@ -1,0 +1,233 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from equipoise.cli.output import Output
+from equipoise.errors import UnknownNameError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Record = TypeVar("Record")
+
+if TYPE_CHECKING:  # generic since click 8.4, and we run with older ones
+    NamedType = click.ParamType[str]
+else:
+    NamedType = click.ParamType
+
+
+class OneOf(NamedType):
+    """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late."""
+
+    def __init__(self, kind: str, names: Callable[[], Iterable[str]]) -> None:
+        self.name = kind
+        self.names = names
+
+    def get_metavar(self, *args: Any, **options: Any) -> str:
+        """``[holm|bh|none]`` in the help."""
+        return f"[{'|'.join(self.names())}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is spelled in the table."""
+        known = {name.casefold(): name for name in self.names()}
+        found = known.get(str(value).casefold())
+        if found is None:
+            raise UnknownNameError.of(
+                self.name, str(value), known.values(), more=f"choose one of {', '.join(known.values())}"
+            )
+        return found
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+
+
+class MetricName(NamedType):
+    """A metric as it is spelled, such as ``nDCG@10``; parsed later, when the evidence is known."""
+
+    name = "metric"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The spelling as it is."""
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Metrics that begin so; ranking metrics with a cutoff, since most of them need one."""
+        from equipoise.metrics.catalogue import builtin
+
+        return [
+            CompletionItem(name, help=metric.title)
+            for metric in builtin()
+            for name in suggestions(metric)
+            if name.casefold().startswith(incomplete.casefold())
+        ]
+
+
+def symbol_of(expression: str) -> str:
+    """The name in the spelling of a metric.
+
+    >>> symbol_of("F1(average=macro)"), symbol_of("HR@{1,3}")
+    ('F1', 'HR')
+    """
+    return expression.partition("(")[0].partition("@")[0].strip()
+
+
+def suggestions(metric: Any) -> list[str]:
+    """The spellings of a metric worth offering."""
+    cut = [f"{metric.symbol}@{k}" for k in (1, 5, 10, 100)] if hasattr(metric, "k") else []
+    return cut if metric.needs_cutoff else [metric.symbol, *cut]
+
+
+def tie_rules() -> list[str]:
+    """The tie rules by name."""
+    from equipoise.types import Ties
+
+    return list(Ties)
+
+
+def tests() -> list[str]:
+    """The paired tests by name."""
+    from equipoise.stats.paired import TESTS
+
+    return list(TESTS)
+
+
+def corrections() -> list[str]:
+    """The corrections for several comparisons by name."""
+    from equipoise.stats.family import CORRECTIONS
+
+    return list(CORRECTIONS)
+
+
+def kinds() -> list[str]:
+    """The kinds of evidence that metrics measure."""
+    from equipoise.metrics.catalogue import builtin
+
+    return list(dict.fromkeys(metric.evidence.kind for metric in builtin()))
+
+
+def severities() -> list[str]:
+    """How grave a finding can be, gravest first."""
+    from equipoise.types import Severity
+
+    return list(Severity)
+
+
+def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Turn the option into a property of the shared ``Output``, wherever on the line it stands."""
+
+    def turn(ctx: click.Context, parameter: click.Parameter, on: bool) -> None:
+        if on:
+            setattr(ctx.ensure_object(Output), name, True)
+
+    return turn
+
+
+def _joined(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order of the help page."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def output_options(command: Command) -> Command:
+    """``--json``, ``-q`` and ``-v``."""
+    shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
+    return _joined(
+        click.option("--json", callback=_switch("json"), help="Write data as JSON.", **shared),
+        click.option("-q", "--quiet", callback=_switch("quiet"), help="Only the table, no advice.", **shared),
+        click.option("-v", "--verbose", callback=_switch("verbose"), help="More detail.", **shared),
+    )(command)
+
+
+metric_option = click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    type=MetricName(),
+    multiple=True,
+    help="A metric, such as nDCG@10 or HR@{1,3,5}; may be repeated.",
+)
+
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(),
+    help="A Python file with metrics of your own.",
+)
+
+fail_option = click.option(
+    "--fail-on",
+    type=OneOf("severity", severities),
+    help="Exit 1 when there is a finding this grave or graver.",
+)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How evidence is read: the truth, the size of the corpus, padding, tags; one ``reading`` in all."""
+
+    @wraps(command)
+    def collected(*args: Any, **options: Any) -> Any:
+        from equipoise.cli.sources import Reading
+
+        return command(*args, reading=_taken(Reading, options), **options)
+
+    return _joined(
+        click.option("--qrels", type=click.Path(), help="The truth for run files: TREC, TSV, JSON, ..."),
+        click.option("--targets", type=click.Path(), help="The right column of each row of logits (.npy)."),
+        click.option("--padding", type=int, multiple=True, help="A column of the logits that is no class."),
+        click.option("--corpus-size", type=int, help="How many documents could have been retrieved."),
+        click.option("--run-tag", metavar="NAME", help="Accept TREC lines without their last field."),
+    )(collected)
+
+
+def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How sure is sure: ties, clusters, level, resampling and the seed; one ``statistics`` in all."""
+
+    @wraps(command)
+    def collected(*args: Any, **options: Any) -> Any:
+        from equipoise.cli.scoring import Statistics
+
+        return command(*args, statistics=_taken(Statistics, options), **options)
+
+    return _joined(
+        click.option(
+            "--ties",
+            type=OneOf("tie rule", tie_rules),
+            default="expected",
+            show_default=True,
+            help="What equal scores mean.",
+        ),
+        click.option(
+            "--cluster",
+            metavar="FILE:COLUMN",
+            help="Units that belong together, from a table with a column of unit ids.",
+        ),
+        click.option("--cluster-by", metavar="REGEX", help="The same, from a part of each unit's id."),
+        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+        click.option("--resamples", type=int, default=2000, show_default=True, help="Bootstrap resamples."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+        ),
+    )(collected)
+
+
+def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
+    """A record made of the options that are its fields, which are taken out of the rest."""
+    return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]

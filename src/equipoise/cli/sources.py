@@ -1,0 +1,178 @@
+"""The systems named on the command line: run files, matrices of logits, and stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from equipoise.cli.options import symbol_of
+from equipoise.data.arrays import read_array, read_matrix, split_member
+from equipoise.data.runs import read_qrels, read_run
+from equipoise.data.text import STDIN
+from equipoise.data.trec import Qrels
+from equipoise.errors import DuplicateError, EquipoiseError, InputError, ParameterError, ShapeError
+from equipoise.evidence.base import Evidence
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.catalogue import Catalogue
+
+ARRAYS = (".npy", ".npz", ".safetensors")
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A system as it was named: what to call it, and where what it delivered lies."""
+
+    name: str
+    path: str
+
+    @classmethod
+    def of(cls, word: str) -> Source:
+        """``path``, or ``NAME=path`` for a name of one's own.
+
+        >>> Source.of("runs/bm25.v2.trec.gz").name, Source.of("ours=runs/7.trec").name
+        ('bm25.v2', 'ours')
+        """
+        name, equals, path = word.partition("=")
+        if not equals or Path(word).exists():
+            name, path = _stem(word), word
+        if not name or name in (".", "..") or set(name) & set("/\\\0"):
+            raise ParameterError(f"{name!r} cannot be the name of a system", hint="write NAME=path")
+        return cls(name, path)
+
+    @property
+    def is_logits(self) -> bool:
+        """Whether it is a file of arrays."""
+        return split_member(self.path)[0].suffix.casefold() in ARRAYS
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is a run directory."""
+        return (Path(self.path) / MANIFEST).is_file()
+
+
+def _stem(path: str) -> str:
+    if path == STDIN:
+        return "stdin"
+    file, member = split_member(path)
+    name = file.name.removesuffix(".gz")
+    stem = file.resolve().name if file.is_dir() else Path(name).stem
+    return f"{stem}-{member}" if member else stem
+
+
+def sources(words: Sequence[str]) -> list[Source]:
+    """All systems named; two of one name are refused."""
+    found: dict[str, Source] = {}
+    for source in map(Source.of, words):
+        other = found.setdefault(source.name, source)
+        if other is not source:
+            raise DuplicateError(
+                f"{other.path} and {source.path} would both be called {source.name}",
+                hint=f"give one of them another name: {source.name}-2={source.path}",
+            )
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How evidence is read: where the truth lies, and what the files leave open."""
+
+    qrels: str | None = None
+    targets: str | None = None
+    padding: tuple[int, ...] = ()
+    corpus_size: int | None = None
+    run_tag: str | None = None
+
+    @property
+    def truth(self) -> list[str]:
+        """The files that hold the truth."""
+        return [path for path in (self.qrels, self.targets) if path]
+
+    def options(self) -> list[str]:
+        """The options that say the same again."""
+        words = [f"--padding={column}" for column in self.padding]
+        for option, value in (
+            ("--qrels", self.qrels),
+            ("--targets", self.targets),
+            ("--corpus-size", self.corpus_size),
+            ("--run-tag", self.run_tag),
+        ):
+            words += [option, str(value)] if value is not None else []
+        return words
+
+    def evidence(self, source: Source, *, labels: bool = False) -> Evidence:
+        """Where the right answers landed in what a system delivered; of logits also the top class alone."""
+        if source.is_logits:
+            return self._from_logits(source, labels)
+        return self._from_run(source)
+
+    @cached_property
+    def judgements(self) -> Qrels:
+        """The truth of run files, read once."""
+        if self.qrels is None:
+            raise ParameterError(
+                "run files need a truth to be scored against", hint="name it: --qrels truth.qrels"
+            )
+        return read_qrels(self.qrels)
+
+    def _from_run(self, source: Source) -> Ranking:
+        run = read_run(source.path, tag=self.run_tag)
+        judgements = self.judgements
+        if not run.keys() & judgements.keys():
+            raise InputError(
+                f"{source.path} and {self.qrels} have no query in common: "
+                f"{_first(run)} in the one, {_first(judgements)} in the other",
+                hint="check that they belong together and spell the query ids alike",
+            )
+        return Ranking.from_runs(judgements, run, corpus_size=self.corpus_size)
+
+    def _from_logits(self, source: Source, labels: bool) -> Evidence:
+        if self.targets is None:
+            raise ParameterError(
+                f"the logits in {source.path} need targets", hint="name them: --targets y.npy"
+            )
+        logits = read_matrix(source.path)
+        targets = read_array(self.targets, ndim=1)
+        if len(targets) != len(logits):
+            raise ShapeError(
+                f"{self.targets} has {len(targets)} targets for {len(logits)} rows in {source.path}",
+                hint="there must be one target a row",
+            )
+        if targets.dtype.kind not in "iu":
+            raise InputError(
+                f"{self.targets} holds {targets.dtype} values, where column numbers are needed",
+                hint="save the targets as integers",
+            )
+        with _naming(source.path):
+            make = Labels.from_logits if labels else Ranking.from_scores
+            return make(logits, targets, exclude=list(self.padding))
+
+
+def needs_labels(metrics: Sequence[str], catalogue: Catalogue) -> bool:
+    """Whether the metrics measure predicted classes, such as F1, and not ranks; both at once are refused."""
+    kinds = {each: {metric.evidence.kind for metric in catalogue.named(symbol_of(each))} for each in metrics}
+    of_classes = [each for each, known in kinds.items() if "labels" in known and "ranking" not in known]
+    of_ranks = [each for each, known in kinds.items() if "ranking" in known and "labels" not in known]
+    if of_classes and of_ranks:
+        raise ParameterError(
+            f"{of_classes[0]} measures predicted classes and {of_ranks[0]} measures ranks",
+            hint="ask for them in two commands",
+        )
+    return bool(of_classes)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Errors that arise from the arrays alone, with the file they come from."""
+    try:
+        yield
+    except EquipoiseError as error:
+        raise type(error)(f"{path}: {error.sentence}", hint=error.hint, excerpt=error.excerpt) from error
+
+
+def _first(table: Mapping[str, object]) -> str:
+    return repr(next(iter(table), "none"))

@@ -1,0 +1,1 @@
+"""Finished results as people read them."""

@@ -1,0 +1,171 @@
+"""What people see after comparing: bands, differences to the best, and what the data can tell."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+from equipoise.report.numbers import (
+    between,
+    count,
+    figure,
+    p_value,
+    percent,
+    ranks,
+    shared_decimals,
+    signed,
+    span,
+)
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.contrast import Contrast
+
+BEST = "best"
+
+
+def comparison_part(comparison: Comparison, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The table on the primary metric, its caption, the other metrics, and the verdict."""
+    clusters = f" in {count(comparison.clusters)} clusters" if comparison.clusters is not None else ""
+    title = f"{comparison.primary} on {count(comparison.n)} units{clusters}, best first"
+    parts: list[Any] = [heading(title), Paragraph(""), FittedTable(primary_columns(comparison))]
+    others = [name for name in comparison.metrics if name != comparison.primary]
+    if others:
+        parts += [Paragraph(""), FittedTable(other_columns(comparison, others))]
+    if verbose:
+        parts += [Paragraph(""), heading("Every pair"), FittedTable(pair_columns(comparison))]
+    if not quiet:
+        parts += [Paragraph(""), Paragraph(caption(comparison)), Paragraph(chance_line(comparison))]
+        parts += [Paragraph(""), Paragraph(comparison.verdict())]
+    return parts
+
+
+def primary_columns(comparison: Comparison) -> list[Column]:
+    """One row a system, best first."""
+    primary, order = comparison.primary, comparison.order
+    estimates = [comparison.estimates[name][primary] for name in order]
+    places = shared_decimals(each.interval for each in estimates)
+    to_best = [_to_best(comparison, name, primary) for name in order]
+    finer = max(places, shared_decimals(each.interval for each in to_best if each is not None))
+    level = percent(comparison.question.level)
+    own = _own(comparison)
+    return [
+        Column("band", [" ".join(comparison.bands[name]) or "-" for name in order]),
+        Column("system", order, shortens="middle"),
+        Column(primary, [figure(each.value, places) for each in estimates], right=True),
+        Column(f"{level} interval", [span(each.interval, places) for each in estimates], right=True, rank=2),
+        Column("to best", [_difference(each, finer, otherwise=own) for each in to_best], right=True, rank=3),
+        Column("interval", [_reach(each, finer) for each in to_best], right=True, rank=9, extra=True),
+        Column(_p_head(comparison), [_p(each) for each in to_best], right=True, rank=4),
+        Column("win/tie/loss", [_counts(each) for each in to_best], right=True, rank=6),
+        Column("rank", [ranks(*comparison.ranks[name]) for name in order], right=True, rank=5),
+    ]
+
+
+def other_columns(comparison: Comparison, metrics: list[str]) -> list[Column]:
+    """The other metrics in the order of the primary one, each against the system that leads on that."""
+    rows = []
+    for metric in metrics:
+        estimates = {name: comparison.estimates[name][metric] for name in comparison.order}
+        places = shared_decimals(each.interval for each in estimates.values())
+        for number, (name, estimate) in enumerate(estimates.items()):
+            seen = _to_best(comparison, name, metric)
+            rows.append(
+                (
+                    metric if number == 0 else "",
+                    name,
+                    figure(estimate.value, places),
+                    span(estimate.interval, places),
+                    _difference(seen, places, otherwise=_own(comparison)),
+                    _p(seen),
+                    figure(estimate.chance, places),
+                )
+            )
+    metric_cells, system, value, reach, difference, p, chance = zip(*rows, strict=True)
+    return [
+        Column("metric", metric_cells),
+        Column("system", system, shortens="middle"),
+        Column("estimate", value, right=True),
+        Column(f"{percent(comparison.question.level)} interval", reach, right=True, rank=1),
+        Column("to best", difference, right=True, rank=2),
+        Column(_p_head(comparison), p, right=True, rank=3),
+        Column("chance", chance, right=True, rank=9, extra=True),
+    ]
+
+
+def pair_columns(comparison: Comparison) -> list[Column]:
+    """Every pair on every metric, with what this many units can show."""
+    pairs = comparison.contrasts
+    places = [shared_decimals([each.interval]) for each in pairs]
+    shown = list(zip(pairs, places, strict=True))
+    return [
+        Column("metric", [each.metric for each in pairs]),
+        Column("system", [each.a for each in pairs], shortens="middle"),
+        Column("minus", [each.b for each in pairs], shortens="middle"),
+        Column("difference", [_difference(each, digits) for each, digits in shown], right=True),
+        Column("interval", [_reach(each, digits) for each, digits in shown], right=True, rank=4),
+        Column("p", [p_value(each.p) for each in pairs], right=True, rank=5),
+        Column("adj. p", [p_value(each.adjusted) for each in pairs], right=True, rank=1),
+        Column("win/tie/loss", [_counts(each) for each in pairs], right=True, rank=3),
+        Column(
+            "detectable",
+            [figure(each.detectable.value, digits) for each, digits in shown],
+            right=True,
+            rank=2,
+        ),
+    ]
+
+
+def caption(comparison: Comparison) -> str:
+    """What the letters mean, and how p was made."""
+    question = comparison.question
+    how = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
+    flips = f"; {count(question.flips)} flips" if question.test == "randomisation" else ""
+    return (
+        "Systems that share a letter cannot be told apart at "
+        f"{percent(question.level)}. {how}{flips}; seed {question.seed}."
+    )
+
+
+def chance_line(comparison: Comparison) -> str:
+    """What luck would score on the primary metric."""
+    estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
+    known = [each.chance for each in estimates if not isnan(each.chance)]
+    if not known:
+        return f"The chance level of {comparison.primary} is n/a (not computed)."
+    places = shared_decimals(each.interval for each in estimates)
+    return f"Chance level of {comparison.primary}: {between(min(known), max(known), places)}."
+
+
+def _to_best(comparison: Comparison, name: str, metric: str) -> Contrast | None:
+    """The system minus the leader; None for the leader, and where nothing leads."""
+    if comparison.leader is None or name == comparison.leader:
+        return None
+    return comparison.contrast(name, comparison.leader, metric)
+
+
+def _own(comparison: Comparison) -> str:
+    """What stands where a system would be compared with itself."""
+    return BEST if comparison.leader is not None else "n/a"
+
+
+def _difference(seen: Contrast | None, places: int, *, otherwise: str = "") -> str:
+    return otherwise if seen is None else signed(seen.difference, places)
+
+
+def _reach(seen: Contrast | None, places: int) -> str:
+    return "" if seen is None else span(seen.interval, places)
+
+
+def _p(seen: Contrast | None) -> str:
+    return "" if seen is None else p_value(seen.adjusted)
+
+
+def _p_head(comparison: Comparison) -> str:
+    return "p" if comparison.correction == "none" else "adj. p"
+
+
+def _counts(seen: Contrast | None) -> str:
+    if seen is None:
+        return ""
+    return "n/a" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"

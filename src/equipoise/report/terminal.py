@@ -1,0 +1,77 @@
+"""The screen: how wide it is, whether it has colours, and paragraphs for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+UNFOLDED = 10_000
+"""The width of a pipe: one sentence stays one line there."""
+
+READABLE = 100
+"""Paragraphs are not wider than this, however wide the screen is."""
+
+
+def console(stream: TextIO) -> Console:
+    """A console for the stream: plain where nobody watches or ``NO_COLOR`` is set."""
+    from rich.console import Console
+
+    folded = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(
+        file=stream,
+        width=None if folded else UNFOLDED,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Text that is folded between words, further lines indented under the first.
+
+    ``style`` is that of the text, ``mark`` that of the ``lead`` before it.
+    """
+
+    text: str
+    indent: int = 0
+    lead: str = ""
+    style: str = ""
+    mark: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lead, then the text as a block beside it."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        width = min(options.max_width, UNFOLDED if options.max_width >= UNFOLDED else READABLE)
+        room = max(20, width - self.indent - cell_len(self.lead))
+        first = Text(f"{' ' * self.indent}{self.lead}", style=self.mark)
+        lines = Text(self.text, style=self.style).wrap(console, room)
+        for number, line in enumerate(lines):
+            line.rstrip()
+            yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A line that must stay one line, such as code to be copied; the terminal may fold it, we do not."""
+
+    text: str
+    indent: int = 2
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The line as it is."""
+        from rich.text import Text
+
+        yield Text(f"{' ' * self.indent}{self.text}", no_wrap=True, overflow="ignore")
+
+
+def heading(text: str) -> Paragraph:
+    """The title of a part of a report."""
+    return Paragraph(text, style="bold")

@@ -1,0 +1,137 @@
+"""``eq compare``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+COMPARE = ("compare", "bad.trec", "good.trec", "middle.trec", "--qrels", "truth.qrels", "--corpus-size", "5")
+
+
+@pytest.fixture
+def stored(eq, folder: Path) -> Path:
+    """Run directories of the three systems."""
+    runs = [word for name in ("good", "middle", "bad") for word in ("--run", f"{name}.trec")]
+    assert eq("score", *runs, "--qrels", "truth.qrels", "-m", "MRR", "-o", "results").exit_code == 0
+    return folder / "results"
+
+
+def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = eq(*COMPARE, "--primary", "HR@1")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(
+        "HR@1 on 12 units, best first\n"
+        "\n"
+        "band  system  HR@1  95 % interval  to best  adj. p  win/tie/loss  rank\n"
+        "──────────────────────────────────────────────────────────────────────\n"
+    )
+    rows = {line.split()[1]: line for line in done.stdout.splitlines()[4:7]}
+    assert list(rows) == ["good", "middle", "bad"]
+    assert "0.92   [0.65, 0.99]     best" in rows["good"]
+    # All 4 units that differ point one way: p = 2 / 2^4, and Holm leaves the largest p as it is.
+    assert "0.12         0/8/4" in rows["middle"]
+    assert rows["middle"].startswith("a ")
+    assert rows["bad"].startswith("b ")
+    for sentence in (
+        "Paired randomisation test, two-sided; Holm over the 3 pairs on HR@1",
+        "Chance level of HR@1: 0.20.",
+        "No system is shown to be best on HR@1",
+        "! issue EQ302  bad: HR@1 is 0",
+        "Next: eq explain EQ302",
+    ):
+        assert sentence in " ".join(done.stdout.split("\n")), sentence
+
+
+def test_quiet_is_the_table_alone(eq) -> None:
+    lines = eq(*COMPARE, "--primary", "HR@1", "-q").stdout.splitlines()
+    assert len(lines) == 7
+
+
+def test_verbose_shows_every_pair(eq) -> None:
+    printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
+    assert "Every pair" in printed
+    assert printed.count("HR@1  ") == 3 + 1
+
+
+def test_other_metrics_follow_in_the_same_order(eq) -> None:
+    lines = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("MRR"))
+    assert lines[start].split()[:2] == ["MRR", "good"]
+    assert [line.split()[0] for line in lines[start + 1 :]] == ["middle", "bad"]
+
+
+def test_json_carries_verdict_contrasts_and_findings(eq) -> None:
+    done = eq(*COMPARE, "--primary", "HR@1", "--json")
+    data = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert data["order"] == ["good", "middle", "bad"]
+    assert len(data["contrasts"]) == 3
+    assert data["verdict"].startswith("No system is shown to be best")
+    assert "EQ302" in [finding["code"] for finding in data["findings"]]
+    assert data["cautions"] == []
+
+
+def test_run_directories_are_compared_without_the_truth(eq, stored: Path) -> None:
+    done = eq("compare", "results/good", "results/bad", "--primary", "MRR", "--json")
+    assert json.loads(done.stdout)["leader"] == "good"
+
+
+def test_stored_runs_and_files_give_the_same_figures(eq, stored: Path) -> None:
+    from_files = eq("compare", "good.trec", "bad.trec", "--qrels", "truth.qrels", "--primary", "MRR", "-q")
+    assert eq("compare", "results/good", "results/bad", "--primary", "MRR", "-q").stdout == from_files.stdout
+
+
+def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, stored: Path) -> None:
+    done = eq("compare", "results/good", "results/bad", "--primary", "HR@3", "--json")
+    assert json.loads(done.stdout)["primary"] == "HR@3"
+
+
+def test_a_partial_run_is_named_and_ends_with_3(eq, stored: Path) -> None:
+    path = stored / "bad" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"status": "partial", "reason": "interrupted"}))
+    done = eq("compare", "results/good", "results/bad", "--primary", "MRR")
+    assert done.exit_code == 3
+    assert "caution: the run of bad is partial: interrupted" in done.stderr
+
+
+def test_tests_and_corrections_are_chosen_by_name(eq) -> None:
+    printed = eq(*COMPARE, "--primary", "HR@1", "--test", "mcnemar", "--correction", "bh").stdout
+    assert "McNemar's exact test, two-sided; Benjamini-Hochberg over the 3 pairs" in printed
+    assert "  p  " in eq(*COMPARE, "--primary", "HR@1", "--correction", "none", "-q").stdout
+
+
+def test_one_system_is_not_a_comparison(eq) -> None:
+    done = eq("compare", "good.trec", "--qrels", "truth.qrels")
+    assert done.exit_code == 2
+    assert "needs at least two systems" in done.stderr
+
+
+def test_runs_over_different_units_are_refused_with_the_difference(eq, folder: Path) -> None:
+    for name, unit in (("a", "q1"), ("b", "q2")):
+        (folder / f"{name}.qrels").write_text(f"q0 0 d 1\n{unit} 0 d 1\n")
+        (folder / f"{name}.trec").write_text(f"q0 Q0 d 1 0.5 t\n{unit} Q0 d 1 0.5 t\n")
+        eq("score", "--run", f"{name}.trec", "--qrels", f"{name}.qrels", "-m", "MRR", "-o", "results")
+    done = eq("compare", "results/a", "results/b")
+    assert done.exit_code == 2
+    assert "error[E208]" in done.stderr
+    assert "only in a: q1" in done.stderr
+    assert "only in b: q2" in done.stderr
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+def test_no_table_is_wider_than_the_terminal(eq, monkeypatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = eq(*COMPARE, "--primary", "nDCG@10", "-m", "MRR", "-q").stdout
+    assert max(map(len, printed.splitlines())) <= width
+
+
+def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
+    printed = eq(*COMPARE, "--primary", "HR@1").stdout
+    assert "\x1b" not in printed
+    assert "win/tie/loss  rank" in printed
+    assert any(
+        line.startswith("Systems that share") and line.endswith("seed 0.") for line in printed.splitlines()
+    )

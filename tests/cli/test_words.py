@@ -1,0 +1,163 @@
+"""The commands that explain: ls, explain, doctor, demo, completion, help and version."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from equipoise.checks.catalogue import CHECKS
+from equipoise.cli.main import COMMANDS, cli
+from equipoise.errors import EquipoiseError
+from equipoise.metrics.catalogue import builtin
+from equipoise.version import __version__
+
+COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]
+
+
+@pytest.mark.parametrize("path", COMMAND_PATHS, ids=" ".join)
+def test_help_opens_with_two_examples(eq, path: tuple[str, ...]) -> None:
+    done = eq(*path, "--help")
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    assert done.exit_code == 0
+    assert lines[0].startswith(f"Usage: eq {' '.join(path)}")
+    assert re.match(r"(source <\()?eq ", lines[1])
+    assert lines[2].startswith("eq ")
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_the_help_lists_every_command_with_its_summary(eq) -> None:
+    printed = eq("--help").stdout
+    for name, entry in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", printed, re.MULTILINE)
+    assert eq().stdout == printed
+
+
+def test_the_version_is_printed(eq) -> None:
+    assert eq("--version").stdout == f"equipoise {__version__}\n"
+
+
+@pytest.mark.parametrize("word", ["--json", "-q", "-v"])
+def test_shared_options_stand_before_or_after_the_command(eq, word: str) -> None:
+    assert eq(word, "ls", "checks").stdout == eq("ls", "checks", word).stdout
+
+
+def test_every_metric_is_listed_by_kind(eq) -> None:
+    listed = json.loads(eq("ls", "metrics", "--json").stdout)["metrics"]
+    assert [each["symbol"] for each in listed] == [metric.symbol for metric in builtin()]
+    of_pairs = json.loads(eq("ls", "metrics", "--kind", "pairs", "--json").stdout)["metrics"]
+    assert {each["kind"] for each in of_pairs} == {"pairs"}
+    assert 0 < len(of_pairs) < len(listed)
+
+
+def test_every_check_and_test_is_listed(eq) -> None:
+    assert [line.split()[0] for line in eq("ls", "checks").stdout.splitlines()[2:]] == [
+        check.code for check in CHECKS
+    ]
+    names = [each["name"] for each in json.loads(eq("ls", "tests", "--json").stdout)["tests"]]
+    assert {"randomisation", "t", "wilcoxon", "mcnemar", "holm", "bh", "none"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "metric", list(builtin()), ids=lambda metric: f"{metric.evidence.kind}-{metric.symbol}"
+)
+def test_every_metric_has_a_page(eq, metric) -> None:
+    pages = json.loads(eq("explain", metric.symbol, "--json").stdout)["pages"]
+    page = next(each for each in pages if each["facts"]["evidence"] == metric.evidence.kind)
+    assert metric.title in page["title"]
+    assert page["text"]
+    assert ">>>" not in page["text"]
+    assert page["facts"]["range"]
+
+
+def test_the_page_of_a_metric_works_an_example(eq) -> None:
+    printed = eq("explain", "AP@5").stdout
+    assert printed.startswith("MAP@5  mean average precision\n")
+    assert "ranked a* b c d* e*, the starred ones relevant: MAP@5 = 0.7000" in printed
+    assert "one relevant item, at rank 3 of 100: MAP@5 = 0.3333" in printed
+    for fact in ("formula", "range", "undefined", "ties", "chance", "also read as", "source"):
+        assert re.search(rf"^{fact}  ", printed, re.MULTILINE), fact
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.code)
+def test_every_check_has_a_page(eq, check) -> None:
+    printed = eq("explain", check.code.lower()).stdout
+    assert printed.startswith(f"{check.code}  {check.title}\n")
+    assert check.example.splitlines()[-1] in printed
+
+
+def test_every_error_has_a_page(eq) -> None:
+    kinds = [EquipoiseError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        printed = eq("explain", kind.code).stdout
+        assert printed.startswith(f"{kind.code}  {kind.__name__}\n")
+        assert f"exit code  {kind.exit_code}" in printed
+
+
+@pytest.mark.parametrize("name", ["randomisation", "sign-flip", "t", "holm", "bh", "Benjamini-Hochberg"])
+def test_tests_and_corrections_have_pages(eq, name: str) -> None:
+    assert "eq compare ... --" in eq("explain", name).stdout
+
+
+def test_the_doctor_looks_at_everything_without_importing_engines(eq) -> None:
+    done = eq("doctor", "--json")
+    states = {row["what"]: row["state"] for row in json.loads(done.stdout)["doctor"]}
+    assert done.exit_code == 0
+    assert states["numpy"] == states["scipy"] == states["rich"] == "ok"
+    assert {"torch", "threads", "memory", "device", "cache"} <= set(states)
+
+
+def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch) -> None:
+    monkeypatch.setattr("equipoise.cli.doctor.find_spec", lambda name: None)
+    printed = eq("doctor").stdout
+    assert re.search(r"torch +absent +pip install 'equipoise\[torch\]'", printed)
+
+
+def test_the_doctor_notices_a_missing_part(eq, monkeypatch) -> None:
+    monkeypatch.setattr("equipoise.cli.doctor._installed", lambda package: None)
+    assert eq("doctor").exit_code == 4
+
+
+def test_the_demo_needs_nothing_and_shows_the_way(eq, folder) -> None:
+    done = eq("demo", "-o", "results")
+    assert done.exit_code == 0
+    assert "best first" in done.stdout
+    assert "eq compare bm25.trec" in done.stderr
+    assert (folder / "results" / "bm25" / "manifest.json").is_file()
+    assert json.loads(eq("demo", "--json").stdout)["primary"] == "nDCG@10"
+
+
+def completions(eq, line: str) -> list[str]:
+    """What bash would offer for the last word of the line."""
+    words = line.split(" ")
+    done = eq(env={"_EQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)})
+    return [each.partition(",")[2] for each in done.stdout.splitlines()]
+
+
+def test_metrics_tests_and_codes_are_completed(eq) -> None:
+    assert "nDCG@10" in completions(eq, "eq score -m nD")
+    assert "HR@1" in completions(eq, "eq compare --primary h")
+    assert "HR" not in completions(eq, "eq compare --primary h")
+    assert completions(eq, "eq compare --test w") == ["wilcoxon"]
+    assert "EQ301" in completions(eq, "eq explain EQ3")
+    assert "compare" in completions(eq, "eq co")
+    assert completions(eq, "eq ls m") == ["metrics"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(eq, shell: str) -> None:
+    printed = eq("completion", shell).stdout
+    assert f"_EQ_COMPLETE={shell}_complete" in printed
+    assert json.loads(eq("completion", shell, "--json").stdout)["script"].strip() == printed.strip()
+
+
+def test_the_table_of_commands_names_what_exists() -> None:
+    import click
+
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.name == name

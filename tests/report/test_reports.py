@@ -1,0 +1,130 @@
+"""What the reports say about results and comparisons."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from equipoise.evidence.ranking import Ranking
+from equipoise.report.comparison import comparison_part
+from equipoise.report.findings import as_grave, findings_part, gravest_first
+from equipoise.report.score import score_part
+from equipoise.report.terminal import console
+from equipoise.report.worked import worked
+from equipoise.run.evaluate import compare, evaluate
+from equipoise.types import Finding, Severity
+
+
+def printed(parts: list[object], width: int = 80) -> str:
+    """The parts as a screen of this width shows them."""
+    stream = io.StringIO()
+    Console(file=stream, width=width, highlight=False).print(*parts, sep="\n", crop=False)
+    return stream.getvalue()
+
+
+def ranking(*ranks: int) -> Ranking:
+    """One relevant item a unit at these ranks of ten."""
+    return Ranking.from_ranks(list(ranks), candidates=10)
+
+
+def test_figures_of_unlike_metrics_have_their_own_digits() -> None:
+    evidence = Ranking.from_ranks(np.random.default_rng(0).integers(1, 1001, 200), candidates=1000)
+    text = printed(score_part([evaluate(evidence, ["MRR", "MR"])]))
+    rows = {line.split()[0]: line.split()[1] for line in text.splitlines()[4:6]}
+    assert "." not in rows["MR"]
+    assert len(rows["MRR"].partition(".")[2]) >= 3
+    assert "Smaller is better: MR." in text
+
+
+def test_one_unit_has_no_interval_and_says_so() -> None:
+    text = printed(score_part([evaluate(ranking(3), ["MRR"])]), width=120)
+    assert "n/a (" in text
+    assert "0.333" in text
+
+
+def test_undefined_units_are_counted_beside_the_figure() -> None:
+    evidence = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}}, {"a": {"x": 1.0}})
+    row = printed(score_part([evaluate(evidence, ["HR@1"])])).splitlines()[4].split()
+    assert row[-3:-1] == ["2", "1"]
+
+
+def test_a_metric_that_falls_ranks_the_smallest_first() -> None:
+    comparison = compare({"low": ranking(*[1, 2] * 8), "high": ranking(*[4, 6] * 8)}, "MR")
+    lines = printed(comparison_part(comparison, quiet=True)).splitlines()
+    assert [line.split()[1] for line in lines[4:6]] == ["low", "high"]
+    assert "+3." in lines[5]
+
+
+def test_identical_systems_share_a_band_and_no_difference_is_claimed() -> None:
+    comparison = compare({"one": ranking(*[1, 2] * 8), "two": ranking(*[1, 2] * 8)}, "MRR")
+    text = printed(comparison_part(comparison))
+    assert all(line.startswith("a  ") for line in text.splitlines()[4:6])
+    assert "0/16/0" in text
+
+
+def test_nothing_leads_where_nothing_is_defined() -> None:
+    empty = Ranking.from_runs({"a": {"x": 0}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
+    text = printed(comparison_part(compare({"one": empty, "two": empty}, "MRR")), width=120)
+    assert "best  " not in text.split("\n", 3)[3].split("Systems that share")[0]
+    assert "n/a" in text
+    assert "Nothing can be said" in text
+
+
+FINDINGS = [
+    Finding("EQ2", Severity.NOTE, "b", "is small", "grow"),
+    Finding("EQ1", Severity.ISSUE, "a", "is wrong", "repair it", ("unit 7",)),
+    Finding("EQ2", Severity.NOTE, "c", "is small", "grow"),
+    Finding("EQ3", Severity.TIP, "a", "is slow", ""),
+]
+
+
+def test_findings_stand_gravest_first_with_one_remedy_a_group() -> None:
+    text = printed(findings_part(FINDINGS))
+    assert text.split("Findings\n")[1] == (
+        "! issue EQ1  a: is wrong\n"
+        "             -> repair it\n"
+        "+ tip   EQ3  a: is slow\n"
+        "- note  EQ2  b: is small\n"
+        "             c: is small\n"
+        "             -> grow\n"
+    )
+    assert "unit 7" not in text
+    assert "unit 7" in printed(findings_part(FINDINGS, verbose=True))
+    assert findings_part([]) == []
+
+
+def test_findings_said_twice_are_shown_once() -> None:
+    assert len(gravest_first(FINDINGS * 2)) == len(FINDINGS)
+
+
+@pytest.mark.parametrize(
+    ("severity", "codes"), [("issue", {"EQ1"}), ("tip", {"EQ1", "EQ3"}), ("note", {"EQ1", "EQ2", "EQ3"})]
+)
+def test_a_gate_takes_its_severity_and_all_that_is_graver(severity: str, codes: set[str]) -> None:
+    assert {finding.code for finding in as_grave(FINDINGS, severity)} == codes
+
+
+def test_long_findings_are_folded_beside_their_code() -> None:
+    long = Finding("EQ1", Severity.TIP, "a", "goes on " * 20, "stop " * 20)
+    lines = printed(findings_part([long]), width=60).splitlines()[2:]
+    assert all(len(line) <= 60 for line in lines)
+    assert all(line.startswith(" " * 13) for line in lines[1:])
+
+
+def test_a_pipe_is_plain_and_not_folded(monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    screen = console(io.StringIO())
+    assert screen.width == 10_000
+    assert screen.color_system is None
+
+
+def test_the_examples_of_a_metric_are_computed_where_they_can_be() -> None:
+    from equipoise.metrics.parse import parse
+
+    (metric,) = parse("AP@5")
+    assert worked(metric)[0].endswith("MAP@5 = 0.7000")
+    (ontology,) = parse("MaxOntSim@5")
+    assert worked(ontology) == []

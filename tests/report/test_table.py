@@ -1,0 +1,87 @@
+"""Tables that fit the screen whatever its width."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from equipoise.report.table import Column, FittedTable, fit, shortened, total_width
+
+NAMES = ["all-MiniLM-L6-v2", "bm25", "a-system-with-a-really-long-name", "日本語モデル"]
+COLUMNS = [
+    Column("system", NAMES, shortens="middle"),
+    Column("estimate", ["0.412"] * 4, right=True),
+    Column("interval", ["[0.371, 0.452]"] * 4, right=True, rank=1),
+    Column("rank", ["1-3"] * 4, right=True, rank=2),
+    Column("remarks", ["something that goes on and on and on"] * 4, rank=3, shortens="end", extra=True),
+]
+
+
+def drawn(columns: list[Column], width: int, encoding: str = "utf-8") -> list[str]:
+    """The lines of the table on a screen of this width."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    Console(file=stream, width=width).print(FittedTable(columns))
+    stream.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+@given(st.integers(12, 200))
+def test_no_line_is_wider_than_the_screen(width: int) -> None:
+    assert all(cell_len(line) <= width for line in drawn(COLUMNS, width))
+
+
+@given(st.integers(12, 200))
+def test_every_row_is_one_line(width: int) -> None:
+    lines = drawn(COLUMNS, width)
+    notes = [place for place, line in enumerate(lines) if line.startswith("(too narrow")]
+    assert (notes[0] if notes else len(lines)) == 2 + len(NAMES)
+
+
+@given(st.integers(30, 200))
+def test_figures_are_whole_or_absent(width: int) -> None:
+    for line in drawn(COLUMNS, width)[2:6]:
+        assert "0.412" in line
+        assert "[0.371, 0.452]" in line or "[" not in line
+
+
+def test_lesser_columns_go_before_names_lose_their_middle_to_nothing() -> None:
+    shown, left_out = fit(COLUMNS, 30)
+    assert [column.head for column in shown] == ["system", "estimate"]
+    assert [column.head for column in left_out] == ["interval", "rank"]
+    assert shown[0].cells[1] == "bm25"
+
+
+def test_an_extra_is_shortened_and_then_dropped_without_a_word() -> None:
+    whole = total_width(COLUMNS)
+    shown, left_out = fit(COLUMNS, whole - 5)
+    assert shown[-1].cells[0].endswith("…")
+    assert list(shown[0].cells) == NAMES
+    shown, left_out = fit(COLUMNS, total_width(COLUMNS[:-1]))
+    assert "remarks" not in [column.head for column in shown]
+    assert left_out == []
+
+
+def test_columns_stand_below_their_heads_and_nothing_trails() -> None:
+    lines = drawn(COLUMNS[:2], 80)
+    assert lines[0].endswith("estimate")
+    assert all(line == line.rstrip() for line in lines)
+    assert {cell_len(line) for line in lines[2:]} == {cell_len(lines[0])}
+
+
+def test_a_screen_without_unicode_gets_a_plain_rule() -> None:
+    lines = drawn([Column("n", ["1"])], 80, encoding="ascii")
+    assert lines == ["n", "-", "1"]
+
+
+@pytest.mark.parametrize("what", ["middle", "end"])
+@given(st.text(st.characters(categories=["L", "N"]), max_size=30), st.integers(3, 30))
+def test_a_shortened_text_fits_and_keeps_its_beginning(what: str, text: str, width: int) -> None:
+    short = shortened(text, width, what)
+    assert cell_len(short) <= max(width, 0)
+    assert short == text or "…" in short
