@@ -167,7 +167,7 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     low = evaluate(ranking, "MRR", ties="pessimistic")["MRR"].value
     high = evaluate(ranking, "MRR", ties="optimistic")["MRR"].value
     assert found.sentence.startswith("2.0% of the relevant items tie")
-    assert f"MRR lies between {low:.3g} and {high:.3g}" in found.sentence
+    assert f"MRR is {low:.4f} to {high:.4f}" in found.sentence
     assert low < result["MRR"].value < high
 
 

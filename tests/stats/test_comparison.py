@@ -394,7 +394,7 @@ def verdict(results, **options):
 def test_a_clear_winner_is_named_with_how_sure_that_is():
     said = verdict(shifted([0.0, 1.0]))
     assert said.startswith(
-        "b leads on m with 1.06, ahead of a by 0.954 (95% interval 0.843 to 1.06, adjusted p = 0.001). "
+        "b leads on m with 1.06, ahead of a by 0.95 (95 % interval [0.84, 1.06], adjusted p 0.001). "
     )
     assert "The two systems are told apart by these 60 units" in said
 
@@ -404,7 +404,7 @@ def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
     seen = compare_results(shifted([0.0, 0.05]), **FAST).contrast("b", "a")
     assert said.startswith("No system is shown to be best on m: b scores highest (")
     assert "but the data cannot tell it from a (" in said
-    assert f"if the difference seen, {seen.difference:.3g}, is the true one; there are 60 units." in said
+    assert f"if the difference seen, {abs(seen.difference):.3f}, is the true one; there are 60 units." in said
     assert seen.needed.value == pytest.approx(97_000, abs=500)
     assert "About 97,000 units would separate b and a" in said
 
@@ -443,7 +443,7 @@ def test_a_system_without_a_score_is_named_and_not_ranked():
     assert "; void could not be scored." in comparison.verdict()
     lonely = verdict([result("a", [0.5, 0.1]), result("void", [nan, nan])])
     assert lonely == (
-        "a is the only system with a value of m (0.3); void could not be scored. "
+        "a is the only system with a value of m (0.30); void could not be scored. "
         "There is nothing to compare it with."
     )
 
@@ -457,6 +457,6 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
     nearest = comparison.contrast("best", "s4")
     assert nearest.p < 0.05 < nearest.adjusted
     assert comparison.verdict().endswith(
-        "40 units are about enough for the difference between best and s4, 0.634, in a single test, "
+        "40 units are about enough for the difference between best and s4, 0.63, in a single test, "
         "but not for this one (Holm over the 15 pairs on m)."
     )

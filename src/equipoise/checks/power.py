@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from equipoise.checks.base import Complaint, counted
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.contrast import Contrast
+from equipoise.stats.numbers import decimals, figure, p_value, signed
 
 
 def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
@@ -26,14 +27,15 @@ def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
     more = f" ({counted(len(open_pairs) - 1, 'more pair')} like it)" if len(open_pairs) > 1 else ""
     yield Complaint(
         f"{first.a}, {first.b}",
-        f"the difference of {abs(first.difference):.3g} on {comparison.primary} would take about "
-        f"{first.needed.value:,.0f} units to show, and there are {first.n:,}{more}",
+        f"the difference of {figure(abs(first.difference), decimals(first.interval))} on "
+        f"{comparison.primary} would take about {first.needed.value:,.0f} units to show, "
+        f"and there are {first.n:,}{more}",
         tuple(map(_evidence, open_pairs)),
     )
 
 
 def _evidence(seen: Contrast) -> str:
     return (
-        f"{seen.a} minus {seen.b}: {seen.difference:.6g}, adjusted p {seen.adjusted:.4g}, "
-        f"n {seen.n}, units needed {seen.needed.value:.0f}"
+        f"{seen.a} minus {seen.b}: {signed(seen.difference, decimals(seen.interval))}, "
+        f"adjusted p {p_value(seen.adjusted)}, n {seen.n}, units needed {seen.needed.value:.0f}"
     )

@@ -11,6 +11,7 @@ import numpy as np
 from equipoise.checks.base import Complaint, counted, listed
 from equipoise.checks.subjects import Scored
 from equipoise.metrics.base import Metric
+from equipoise.stats.numbers import between, decimals, figure, span
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats, Ties
 
@@ -48,10 +49,10 @@ def ties(scored: Scored) -> Iterator[Complaint]:
     yield Complaint(
         scored.system,
         f"{share:.1%} of the relevant items tie with another candidate; depending on the order of equal "
-        f"scores {metric.name} lies between {low:.3g} and {high:.3g}",
+        f"scores {metric.name} is {between(low, high, 4)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
-            f"{metric.name} optimistic minus pessimistic: {high - low:.6g}",
+            f"{metric.name} optimistic minus pessimistic: {figure(high - low, 6)}",
         ),
     )
 
@@ -88,7 +89,7 @@ def ceiling(scored: Scored) -> Iterator[Complaint]:
         share = _share_at_best(metric, scored.result.per_unit.get(name))
         if _near_best(metric, estimate.value) or share > CEILING_SHARE:
             at_best = f", {share:.1%} of the units at the best value" if share >= 0 else ""
-            full.append(f"{name} {estimate.value:.4g}{at_best}")
+            full.append(f"{name} {figure(estimate.value, decimals(estimate.interval))}{at_best}")
     if full:
         yield Complaint(
             scored.system,
@@ -114,13 +115,13 @@ def _slack(estimate: Estimate) -> float:
 def _beside_chance(estimates: list[Estimate], verdict: str) -> str:
     others = [each.metric for each in estimates[1:]]
     more = f"; the same holds for {listed(others)}" if others else ""
-    return f"{_figures(estimates[0], digits=3)}, {verdict}{more}"
+    return f"{_figures(estimates[0])}, {verdict}{more}"
 
 
-def _figures(estimate: Estimate, *, digits: int = 6) -> str:
-    reach = estimate.interval
-    ends = f"{reach.low:.{digits}g} to {reach.high:.{digits}g}" if reach.known else reach.reason
-    return f"{estimate.metric} is {estimate.value:.{digits}g} ({ends}), chance {estimate.chance:.{digits}g}"
+def _figures(estimate: Estimate) -> str:
+    places = decimals(estimate.interval)
+    value, chance = figure(estimate.value, places), figure(estimate.chance, places)
+    return f"{estimate.metric} is {value} {span(estimate.interval, places)}, chance {chance}"
 
 
 def _near_best(metric: Metric[Any], value: float) -> bool:

@@ -17,9 +17,9 @@ from equipoise.evidence.base import Evidence
 from equipoise.metrics.catalogue import Catalogue
 from equipoise.report.comparison import comparison_part
 from equipoise.report.findings import as_grave, findings_part, gravest_first
-from equipoise.run.evaluate import Examined
 from equipoise.run.evaluate import compare as compare_systems
 from equipoise.run.store import read_run
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.result import Result
 
 HELP = """
@@ -44,7 +44,7 @@ class Settings:
     correction: str = "holm"
     statistics: Statistics = field(default_factory=Statistics)
 
-    def compare(self, systems: dict[str, Evidence | Result], catalogue: Catalogue) -> Examined:
+    def compare(self, systems: dict[str, Evidence | Result], catalogue: Catalogue) -> Comparison:
         """The comparison; a primary metric alone is compared alone."""
         asked = self.metrics or ((self.primary,) if self.primary else None)
         return compare_systems(
@@ -131,7 +131,7 @@ def gather(
     return gathered, cautions
 
 
-def show(out: Output, comparison: Examined, cautions: Sequence[str] = ()) -> None:
+def show(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> None:
     """Print the comparison as data or for people."""
     for caution in cautions:
         out.note(f"caution: {caution}")

@@ -5,7 +5,11 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from equipoise.report.numbers import (
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.contrast import Contrast
+from equipoise.stats.numbers import (
     between,
     count,
     figure,
@@ -16,10 +20,6 @@ from equipoise.report.numbers import (
     signed,
     span,
 )
-from equipoise.report.table import Column, FittedTable
-from equipoise.report.terminal import Paragraph, heading
-from equipoise.stats.comparison import Comparison
-from equipoise.stats.contrast import Contrast
 
 BEST = "best"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from equipoise.report.numbers import count, figure, percent, shared_decimals, span
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.numbers import count, figure, percent, shared_decimals, span
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 

@@ -9,7 +9,7 @@ from typing import Any
 from equipoise.errors import EquipoiseError
 from equipoise.evidence.base import Evidence
 from equipoise.metrics.base import Metric
-from equipoise.report.numbers import figure
+from equipoise.stats.numbers import figure
 
 PLACES = 4
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from equipoise.checks.catalogue import examine
@@ -14,20 +14,9 @@ from equipoise.run.lineup import Options, line_up
 from equipoise.run.scoring import Metrics, evaluate, tie_policy
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
-from equipoise.types import Finding, Ties
+from equipoise.types import Ties
 
-__all__ = ["Examined", "compare", "evaluate"]
-
-
-@dataclass(frozen=True, repr=False)
-class Examined(Comparison):
-    """A comparison with the findings about its systems and about itself."""
-
-    findings: tuple[Finding, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON, the findings last."""
-        return super().to_dict() | {"findings": [finding_dict(finding) for finding in self.findings]}
+__all__ = ["compare", "evaluate"]
 
 
 def compare(
@@ -45,7 +34,7 @@ def compare(
     seed: int = 0,
     chance: bool = True,
     catalogue: Catalogue | None = None,
-) -> Examined:
+) -> Comparison:
     """Compare two or more systems, pair by pair, on the same units.
 
     ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
@@ -71,15 +60,8 @@ def compare(
         seed=seed,
         metric_objects=lined_up.metrics,
     )
-    own = {each.name: getattr(comparison, each.name) for each in fields(comparison)}
     of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
-    return Examined(**own, findings=of_systems + examine(comparison))
-
-
-def finding_dict(finding: Finding) -> dict[str, Any]:
-    """A finding as plain values."""
-    plain = {each.name: getattr(finding, each.name) for each in fields(finding)}
-    return plain | {"severity": str(finding.severity), "evidence": list(finding.evidence)}
+    return replace(comparison, findings=of_systems + examine(comparison))
 
 
 def _as_measured(result: Result) -> Result:

@@ -22,7 +22,7 @@ from equipoise.stats.pairing import Pairing, pair_results
 from equipoise.stats.resample import DEFINED_SHARE
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.verdict import sentences
-from equipoise.types import Direction, Floats, Ints
+from equipoise.types import Direction, Finding, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Comparison:
     families: Mapping[str, str]
     question: Question
     correction: str
+    findings: tuple[Finding, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -126,6 +127,7 @@ class Comparison:
                 "flips": self.question.flips,
                 "resamples": self.question.resamples,
                 "seed": self.question.seed,
+                "findings": self.findings,
             }
         )
         return plain

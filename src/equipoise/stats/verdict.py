@@ -8,6 +8,8 @@ from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
 from equipoise.stats.contrast import Contrast
+from equipoise.stats.interval import Interval
+from equipoise.stats.numbers import decimals, figure, p_value, percent, shared_decimals, span
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def _who_leads(comparison: Comparison, leader: str) -> str:
         rest = f", and of {len(beaten) - 1} more" if len(beaten) > 1 else ""
         return (
             f"{leader} leads on {comparison.primary} with {own}, ahead of {beaten[0]} by "
-            f"{_number(abs(seen.difference))} ({_certainty(seen)}){rest}{tail}."
+            f"{_difference(seen)} ({_certainty(seen)}){rest}{tail}."
         )
     ahead = f"; {leader} is ahead of {_listed(beaten)}" if beaten else ""
     tie = _tied_scores(comparison, leader)
@@ -56,10 +58,11 @@ def _tied_scores(comparison: Comparison, leader: str) -> str:
         if comparison.scores[name] != own
     ]
     if equal:
-        start = f"{_listed([leader, *equal])} share the best score ({_number(own)})"
+        start = f"{_listed([leader, *equal])} share the best score ({_shown(comparison, leader)})"
         return f"{start}, and the data cannot tell {leader} from {_listed(others)}" if others else start
     best = "highest" if comparison.better == Direction.UP else "lowest, which is best"
-    return f"{leader} scores {best} ({_number(own)}), but the data cannot tell it from {_listed(others)}"
+    own_score = _shown(comparison, leader)
+    return f"{leader} scores {best} ({own_score}), but the data cannot tell it from {_listed(others)}"
 
 
 def _what_is_open(comparison: Comparison, leader: str) -> str:
@@ -89,12 +92,12 @@ def _separation(comparison: Comparison, seen: Contrast) -> str:
     if seen.needed.value > seen.n:
         return (
             f"about {_rounded(seen.needed.value)} units would separate {seen.a} and {seen.b} "
-            f"if the difference seen, {_number(abs(seen.difference))}, is the true one; "
+            f"if the difference seen, {_difference(seen)}, is the true one; "
             f"there are {_units(comparison)}"
         )
     return (
         f"{_units(comparison)} are about enough for the difference between {seen.a} and {seen.b}, "
-        f"{_number(abs(seen.difference))}, in a single test, but not for this one ({comparison.family})"
+        f"{_difference(seen)}, in a single test, but not for this one ({comparison.family})"
     )
 
 
@@ -104,21 +107,29 @@ def _scored(comparison: Comparison) -> list[str]:
 
 def _reach(pairs: Sequence[Contrast]) -> str:
     known = [each.detectable.value for each in pairs if each.detectable.known]
-    return f", which can show differences of about {_number(max(known))} or more" if known else ""
+    return f", which can show differences of about {figure(max(known))} or more" if known else ""
 
 
 def _certainty(seen: Contrast) -> str:
-    p = f"adjusted p = {seen.adjusted:.2g}"
+    p = f"adjusted p {p_value(seen.adjusted)}"
     if not seen.interval.known:
         return p
-    ends = sorted((abs(seen.interval.low), abs(seen.interval.high)))
-    if seen.interval.low < 0 < seen.interval.high:
-        return f"{seen.interval.level:.0%} interval {seen.interval.low:.3g} to {seen.interval.high:.3g}, {p}"
-    return f"{seen.interval.level:.0%} interval {ends[0]:.3g} to {ends[1]:.3g}, {p}"
+    low, high = seen.interval.low, seen.interval.high
+    if low + high < 0:  # the leader's side of the difference, whichever way is better
+        low, high = -high, -low
+    return f"{percent(seen.interval.level)} interval {span(Interval(low, high))}, {p}"
 
 
 def _shown(comparison: Comparison, name: str) -> str:
-    return _number(comparison.scores[name])
+    intervals = [comparison.estimates[each][comparison.primary].interval for each in comparison.systems]
+    return figure(comparison.scores[name], shared_decimals(intervals))
+
+
+def _difference(seen: Contrast) -> str:
+    """As many decimals as the interval deserves, and one that is not 0 where there is one."""
+    size = abs(seen.difference)
+    first = -floor(log10(size)) if size > 0 else 0
+    return figure(size, max(decimals(seen.interval), first))
 
 
 def _units(comparison: Comparison) -> str:
@@ -132,10 +143,6 @@ def _listed(names: Sequence[str]) -> str:
     if rest > 0:
         return f"{', '.join(shown)} and {rest} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _rounded(value: float) -> str:

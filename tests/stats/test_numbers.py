@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.report import numbers
+from equipoise.stats import numbers
 from equipoise.stats.interval import Interval
 
 FRACTIONS = st.floats(0, 1)
