@@ -40,11 +40,21 @@ def test_counting_agrees_with_comparing_one_by_one(data):
     dtype = data.draw(st.sampled_from([np.float32, np.float64, np.int64]))
     scores = rng.integers(0, data.draw(st.sampled_from([2, 1000])), (rows, width)).astype(dtype)
     counts = np.array(data.draw(st.lists(st.integers(0, 4), min_size=rows, max_size=rows)))
-    thresholds = rng.integers(0, 3, int(counts.sum())).astype(dtype)
-    above, tied = above_and_tied(scores, thresholds, counts)
     row_of = np.repeat(np.arange(rows), counts)
+    thresholds = scores[row_of, rng.integers(0, width, len(row_of))]
+    if dtype != np.int64:
+        thresholds[rng.random(len(row_of)) < 0.2] = np.nan  # what the row does not hold
+    above, tied = above_and_tied(scores, thresholds, counts)
     assert above.tolist() == [int((scores[r] > t).sum()) for r, t in zip(row_of, thresholds, strict=True)]
-    assert tied.tolist() == [int((scores[r] == t).sum()) for r, t in zip(row_of, thresholds, strict=True)]
+    others = [max(int((scores[r] == t).sum()) - 1, 0) for r, t in zip(row_of, thresholds, strict=True)]
+    assert tied.tolist() == others
+
+
+def test_scores_that_differ_beyond_32_bits_are_told_apart():
+    run = {"a": 1.0, "b": 1.0 + 1e-12, "c": 1.0 - 1e-12, "d": 1e300, "e": 2e300, "f": 1.0}
+    ranking = Ranking.from_runs({"q": dict.fromkeys(run, 1)}, {"q": run})
+    assert ranking.above.tolist() == [0, 1, 2, 3, 3, 5]
+    assert ranking.tied.tolist() == [0, 0, 0, 1, 1, 0]
 
 
 @given(

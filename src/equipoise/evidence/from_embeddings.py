@@ -44,6 +44,12 @@ def ranking_from_embeddings(
             f"relevant row {flat.max()} is not in the corpus", hint=f"rows are 0 to {len(corpus) - 1}"
         )
     hidden = _hidden(exclude, len(queries), len(corpus))
+    hit = np.repeat(hidden, counts) == flat
+    if hit.any():
+        unit = int(np.repeat(np.arange(len(counts)), counts)[hit][0])
+        raise InputError(
+            f"the relevant row of query {unit} is excluded as well", hint="a unit is no candidate of its own"
+        )
     starts = starts_of(counts)
     above, tied, before = (np.zeros(len(flat), dtype=np.int64) for _ in range(3))
     for part, scores in score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes):
@@ -54,15 +60,9 @@ def ranking_from_embeddings(
         row = np.repeat(np.arange(len(own)), own)
         limit = scores[row, flat[items]]
         above[items], tied[items] = above_and_tied(scores, limit, own)
-        tied[items] -= 1
         for item in np.flatnonzero(tied[items] > 0):
             names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
             before[items.start + item] = int((names > str(flat[items][item])).sum())
-    if (tied < 0).any():
-        unit = int(np.repeat(np.arange(len(counts)), counts)[tied < 0][0])
-        raise InputError(
-            f"the relevant row of query {unit} is excluded as well", hint="a unit is no candidate of its own"
-        )
     pool = len(corpus) - (hidden >= 0)
     return Ranking.of_items(
         as_ids(unit_ids, len(queries)),

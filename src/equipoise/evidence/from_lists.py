@@ -11,9 +11,9 @@ from equipoise.evidence.base import as_ids
 from equipoise.evidence.placement import NEVER, pool_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.rows import IdRows, gains_of, id_rows, numbers_beside
-from equipoise.types import Floats, Ids, Ints
+from equipoise.types import Bools, Floats, Ids, Ints
 
-_TABLE_SLOTS = 1 << 19
+_TABLE_SLOTS = 1 << 18
 """Slots of the position table: it should stay in the second-level cache."""
 
 
@@ -139,28 +139,39 @@ def _places(codes: Ints, lists: IdRows, wanted: Ints, truth: IdRows, span: int, 
     """
     count, width = codes.shape
     step = max(1, _TABLE_SLOTS // (span + 1))
-    table = np.zeros(step * (span + 1), dtype=np.int32)
+    small = np.int16 if width <= np.iinfo(np.int16).max else np.int32
+    table = np.zeros(step * (span + 1), dtype=small)
     shift = (np.arange(step) * (span + 1))[:, None]
-    position = np.broadcast_to(np.arange(width, dtype=np.int32), (step, width))
+    column = np.tile(np.arange(width, dtype=small), step)
     places = np.full(wanted.shape, -1, dtype=np.int64)
     if width == 0:
         return places
     for start in range(0, count, step):
         block = codes[start : start + step]
-        index = block + shift[: len(block)]
-        table[index] = position[: len(block)]
-        twice = (table[index] != position[: len(block)]) & (block != span)
-        if twice.any():
-            raise _listed_twice(lists, units, start + int(np.flatnonzero(twice.any(axis=1))[0]), "retrieved")
         asked = wanted[start : start + step]
-        place = table[asked + shift[: len(block)]]
-        there = (np.take_along_axis(block, place.astype(np.int64), axis=1) == asked) & (asked != span)
+        slots = (block + shift[: len(block)]).reshape(-1)
+        position = column[: slots.size]
+        table[slots] = position
+        overwritten = table.take(slots, mode="clip") != position  # clip: every slot is known to be inside
+        if overwritten.any():
+            _refuse_repeats(lists, units, start, overwritten, block, span)
+        place = table[asked + shift[: len(block)]].astype(np.int64)
+        there = (np.take_along_axis(block, place, axis=1) == asked) & (asked != span)
         places[start : start + step] = np.where(there, place, -1)
     ordered = np.sort(np.where(truth.inside, wanted, -1 - np.arange(wanted.shape[1])), axis=1)
     double = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if double.any():
         raise _listed_twice(truth, units, int(np.flatnonzero(double)[0]), "relevant")
     return places
+
+
+def _refuse_repeats(
+    lists: IdRows, units: Ids, start: int, overwritten: Bools, block: Ints, span: int
+) -> None:
+    """An id that stood twice overwrote its own entry; filler may."""
+    rows = (overwritten.reshape(block.shape) & (block != span)).any(axis=1)
+    if rows.any():
+        raise _listed_twice(lists, units, start + int(np.flatnonzero(rows)[0]), "retrieved")
 
 
 def _listed_twice(rows: IdRows, units: Ids, row: int, what: str) -> DuplicateError:

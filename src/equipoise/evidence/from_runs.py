@@ -18,8 +18,10 @@ from equipoise.types import Floats, Ints
 Judgements = Mapping[str, Mapping[str, float]]
 Scores = Mapping[str, Mapping[str, float]]
 
-_BLOCK_SCORES = 1 << 17
-"""Scores held at a time: large enough to forget Python's overhead, small enough for the cache."""
+_BLOCK_SCORES = 1 << 16
+_BLOCK_UNITS = 256
+"""Units looked at together: as many as fill the one, or this many if their lists are long."""
+_MOST_SCORES = 1 << 20
 
 
 def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
@@ -82,7 +84,9 @@ def _blocks(depth: Ints) -> Iterator[slice]:
     start, widest = 0, 0
     for unit, width in enumerate(depth.tolist()):
         widest = max(widest, width)
-        if widest * (unit + 1 - start) > _BLOCK_SCORES and unit > start:
+        units = unit + 1 - start
+        full = _BLOCK_SCORES if units > _BLOCK_UNITS else _MOST_SCORES
+        if widest * units > full and units > 1:
             yield slice(start, unit)
             start, widest = unit, width
     yield slice(start, len(depth))
@@ -107,7 +111,6 @@ def _count(
         counts = np.bincount(unit[relevant], minlength=len(judged)).astype(np.int64)
     above, tied = above_and_tied(matrix, found, counts)
     above[np.isnan(found)] = NEVER
-    np.maximum(tied - 1, 0, out=tied)  # an item is no rival of its own
     return counts, gains, above, tied, _before(judged, lists, counts, found, tied)
 
 

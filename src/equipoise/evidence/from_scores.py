@@ -16,7 +16,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.rows import id_rows
 from equipoise.types import Bools, Ints
 
-_HOST_BLOCK_BYTES = 512 << 10
+_HOST_BLOCK_BYTES = 1 << 20
 """Read once from memory, looked at several times in the cache."""
 
 _DEVICE_BLOCK_CELLS = 1 << 26
@@ -125,12 +125,11 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
-        above[items], tied[items] = above_and_tied(block, limit, own, own=True)
+        above[items], tied[items] = above_and_tied(block, limit, own)
         if dropped.size:
             others = block[:, dropped][row]
             above[items] -= (others > limit[:, None]).sum(axis=1)
             tied[items] -= (others == limit[:, None]).sum(axis=1)
-        tied[items] -= 1
         for item in np.flatnonzero(tied[items] > 0):
             equal = block[row[item]] == limit[item]
             equal[dropped] = False
