@@ -1,0 +1,234 @@
+"""The five notions of nearness as small frozen objects: distance, validity, and a surrogate for ranking.
+
+The surrogate orders points exactly as the distance does, nearer is higher, and is one matrix product and at
+most one scaling: no arcosh and no square root. Its value is named in each class.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import ParameterError, ShapeError
+from equipoise.geometry import functions
+from equipoise.geometry.base import Geometry, Prepared, by_blocks, row_blocks
+from equipoise.geometry.points import Points
+from equipoise.geometry.validity import Fault, faults
+from equipoise.types import Bools, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine(Geometry):
+    """Nearness by angle; the surrogate is the cosine. A zero vector has no angle: its similarity is 0.
+
+    >>> Cosine().distances([[1.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]]).tolist()
+    [[0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "cosine"
+
+    def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.cosine(x, y)
+
+    def prepare_queries(self, points: Points) -> Points:
+        return points * _inverse_lengths(points)[:, None]
+
+    def prepare_corpus(self, points: Points) -> Prepared:
+        scale = _inverse_lengths(points)
+        # Unit rows, as most embedders give them, are off by their own rounding; dividing would not help.
+        already_unit = np.abs(scale - 1.0).max(initial=0.0) <= 4.0 * np.finfo(points.dtype).eps
+        return Prepared(points, None if already_unit else scale)
+
+    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+        zero = finite & (_inverse_lengths(points) == 0.0)
+        if not zero.any():
+            return ()
+        predicate = "are zero vectors, which have no angle and get similarity 0"
+        return (Fault(np.flatnonzero(zero), predicate, "look for empty texts", fatal=False),)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot(Geometry):
+    """Nearness by inner product, which is also the surrogate; longer vectors are nearer to everything."""
+
+    name: ClassVar[str] = "dot"
+
+    def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.dot(x, y)
+
+
+@dataclass(frozen=True, slots=True)
+class Euclidean(Geometry):
+    """Nearness by straight distance; the surrogate is minus its square.
+
+    The square is expanded into a matrix product, which loses digits far from zero; ``fitted`` moves the
+    origin into the corpus, which no distance notices.
+    """
+
+    name: ClassVar[str] = "euclidean"
+    origin: tuple[float, ...] = field(default=(), repr=False, compare=False)
+
+    def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.euclidean(x, y)
+
+    def fitted(self, corpus: Points) -> Euclidean:
+        return Euclidean(_round_middle(corpus)) if len(corpus) else self
+
+    def prepare_queries(self, points: Points) -> Points:
+        return _left_of_square(points, self.origin)
+
+    def prepare_corpus(self, points: Points) -> Prepared:
+        return Prepared(_right_of_square(points, self.origin))
+
+
+@dataclass(frozen=True, slots=True)
+class Poincare(Geometry):
+    """Hyperbolic nearness in a ball of radius ``1/sqrt(curvature)``; the surrogate is ``1 - cosh(distance)``.
+
+    ``norm`` is the euclidean length in the ball, which is what the hyperbolic-embedding papers correlate with
+    depth; ``hyperbolic_norm`` is the distance from the origin, which has the same order. The surrogate is
+    computed in float64 and resolves ``cosh(distance)`` to about ``1e-16 / (1 - |x|)^2``.
+    """
+
+    name: ClassVar[str] = "poincare"
+    curvature: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(self.curvature)
+
+    def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.poincare(x, y, self.curvature)
+
+    def hyperbolic_norm(self, points: ArrayLike) -> Floats:
+        """The hyperbolic distance from the origin."""
+        return functions.poincare_norm(points, self.curvature)
+
+    def prepare_queries(self, points: Points) -> Points:
+        scaled = self._scaled(points)
+        return _left_of_square(scaled) * (2.0 / _gaps(scaled))[:, None]
+
+    def prepare_corpus(self, points: Points) -> Prepared:
+        scaled = self._scaled(points)
+        return Prepared(_right_of_square(scaled) / _gaps(scaled)[:, None])
+
+    def _scaled(self, points: Points) -> Floats:
+        return points.astype(np.float64) * np.sqrt(self.curvature)
+
+    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+        outside = finite & by_blocks(points, lambda block: functions.norm(self._scaled(block)) >= 1.0)
+        predicate = f"lie on or outside the ball of radius {self.curvature**-0.5:g}"
+        remedy = (
+            "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
+        )
+        return faults((outside, predicate, remedy))
+
+
+@dataclass(frozen=True, slots=True)
+class Lorentz(Geometry):
+    """Hyperbolic nearness on the hyperboloid, time coordinate first; the surrogate is ``<x, y>_L``.
+
+    A point of dimension d has d + 1 coordinates, and ``norm`` is its distance from the origin. The surrogate
+    is ``-cosh(distance)`` for curvature 1 and is computed in float64.
+    """
+
+    name: ClassVar[str] = "lorentz"
+    curvature: float = 1.0
+    tolerance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        _require_positive(self.curvature)
+
+    def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.lorentz(x, y, self.curvature)
+
+    def norm(self, points: ArrayLike) -> Floats:
+        return functions.lorentz_norm(points, self.curvature)
+
+    def prepare_queries(self, points: Points) -> Points:
+        rows = points.astype(np.float64)
+        rows[:, 0] *= -1.0
+        return rows
+
+    def prepare_corpus(self, points: Points) -> Prepared:
+        return Prepared(points.astype(np.float64, copy=False))
+
+    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+        if points.shape[1] < 2:
+            raise ShapeError(
+                "a lorentz point needs two coordinates or more, and these have one",
+                hint="the time coordinate comes first, then as many as the space has dimensions",
+            )
+        off = finite & by_blocks(points, self._off)
+        predicate = f"lie off the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
+        remedy = "points of the ball need geometry=poincare; check the curvature and where the time stands"
+        return faults((off, predicate, remedy))
+
+    def _off(self, points: Points) -> Bools:
+        rows = points.astype(np.float64)
+        square = self.curvature * functions.lorentz_inner(rows, rows)
+        # The two parts of the square are large and cancel, so the error to expect grows with the time.
+        allowed = self.tolerance * (1.0 + self.curvature * rows[:, 0] ** 2)
+        return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
+
+
+def _inverse_lengths(points: Points) -> Points:
+    """One over the length of each row, 0 for rows too short to have a direction in their own type."""
+    inverse = np.zeros(len(points), dtype=points.dtype)
+    for rows in row_blocks(len(points)):
+        length = functions.norm(points[rows])
+        inverse[rows] = np.divide(
+            1.0, length, out=np.zeros_like(length), where=length >= np.finfo(points.dtype).tiny
+        )
+    return inverse
+
+
+def _round_middle(points: Points) -> tuple[float, ...]:
+    """A point near the middle of the cloud, so round that moving whole numbers there keeps them whole.
+
+    Ties between equidistant points would not survive a move by the mean, which rounds every coordinate.
+    """
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    spread = high - low
+    unit = np.exp2(np.ceil(np.log2(np.where(spread > 0.0, spread, 1.0))) - 2.0)
+    middle = np.round((low + 0.5 * spread) / unit) * unit
+    return tuple(np.where(spread > 0.0, middle, low).tolist())
+
+
+def _left_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
+    """``[2x, -1, -|x|^2]``: its product with the right of y is ``-|x - y|^2``."""
+    rows = _right_of_square(points, origin)
+    dim = points.shape[1]
+    rows[:, dim + 1] = -rows[:, dim]
+    rows[:, dim] = -1.0
+    rows[:, :dim] *= 2.0
+    return rows
+
+
+def _right_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
+    """``[y, |y|^2, 1]`` of the points seen from the origin; computed in float64, kept in their own type."""
+    count, dim = points.shape
+    rows = np.ones((count, dim + 2), dtype=points.dtype)
+    centre = np.asarray(origin or (0.0,) * dim)
+    for part in row_blocks(count):
+        rows[part, :dim] = points[part] - centre
+        # The squares are those of the rounded rows, so that a point keeps distance 0 from itself.
+        rows[part, dim] = functions.inner(rows[part, :dim], rows[part, :dim])
+    return rows
+
+
+def _gaps(points: Floats) -> Floats:
+    """``1 - |x|^2`` of each row."""
+    length = functions.norm(points)
+    return (1.0 - length) * (1.0 + length)
+
+
+def _require_positive(curvature: float) -> None:
+    if not (math.isfinite(curvature) and curvature > 0.0):
+        raise ParameterError(
+            f"a curvature of {curvature} makes no hyperbolic space",
+            hint="give the magnitude: curvature=1.0 is the space of sectional curvature -1",
+        )

@@ -1,0 +1,259 @@
+"""Exact search against a full stable sort, on kind data and on data made to mislead it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
+from equipoise.geometry import functions, nearest, score_blocks
+from equipoise.geometry.shortlist import Shortlist
+from equipoise.geometry.twins import twins
+
+NAMES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
+
+
+def points(name: str, rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+    rows = rng.standard_normal((count, dim))
+    if name in ("poincare", "lorentz"):
+        rows *= 0.9 * rng.random((count, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
+    return functions.ball_to_hyperboloid(rows) if name == "lorentz" else rows
+
+
+def grid(rng: np.random.Generator, count: int, dim: int, levels: int = 3) -> np.ndarray:
+    """Small whole numbers: inner products are exact whatever the order of summation, and ties abound."""
+    return rng.integers(0, levels, (count, dim)).astype(np.float32)
+
+
+def full_sort(queries: np.ndarray, corpus: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    scores = queries.astype(np.float64) @ corpus.astype(np.float64).T
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", [300, 9000])
+def test_neighbours_are_those_of_the_sorted_distances(name: str, count: int) -> None:
+    rng = np.random.default_rng(0)
+    queries, corpus = points(name, rng, 7, 6), points(name, rng, count, 6)
+    distances = getattr(functions, name)(queries[:, None, :], corpus[None, :, :])
+    found = nearest(queries, corpus, 20, geometry=name)
+    np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :20])
+    assert (np.diff(found.scores, axis=1) <= 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    queries=st.integers(0, 9),
+    count=st.integers(1, 60),
+    dim=st.integers(1, 4),
+    k=st.integers(1, 80),
+    block_bytes=st.sampled_from([1, 10_000, 1 << 20]),
+)
+def test_small_searches_equal_a_full_stable_sort(
+    seed: int, queries: int, count: int, dim: int, k: int, block_bytes: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    left, right = grid(rng, queries, dim), grid(rng, count, dim)
+    found = nearest(left, right, k, geometry="dot", block_bytes=block_bytes)
+    indices, scores = full_sort(left, right, min(k, count))
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.scores, scores)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(4096, 9000),
+    dim=st.integers(1, 12),
+    k=st.sampled_from([1, 2, 10, 100, 400]),
+    levels=st.sampled_from([2, 3, 50]),
+)
+def test_large_searches_with_ties_equal_a_full_stable_sort(
+    seed: int, count: int, dim: int, k: int, levels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    left, right = grid(rng, 5, dim, levels), grid(rng, count, dim, levels)
+    found = nearest(left, right, k, geometry="dot")
+    indices, scores = full_sort(left, right, k)
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.scores, scores)
+
+
+def misleading(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
+    values = np.sort(rng.permutation(count)).astype(np.float64)[:, None]
+    match kind:
+        case "ascending":
+            return values
+        case "descending":
+            return values[::-1]
+        case "all equal":
+            return np.ones((count, 1))
+        case "two values":
+            return (values % 2 == 0).astype(np.float64)
+        case "best in every tenth row":
+            return np.where(values % 10 == 0, values + count, values)
+        case "best in the first tile":
+            return np.where(values % 10 == 0, values + count, -values)
+        case "one good row":
+            return (values == 77).astype(np.float64)
+        case "negative":
+            return -values - 1.0
+    raise NotImplementedError(kind)
+
+
+@pytest.mark.parametrize("k", [1, 100, 1000, 9999, 10_000])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "ascending",
+        "descending",
+        "all equal",
+        "two values",
+        "best in every tenth row",
+        "best in the first tile",
+        "one good row",
+        "negative",
+    ],
+)
+def test_misleading_corpora_change_nothing_but_the_time(kind: str, k: int) -> None:
+    corpus = misleading(kind, np.random.default_rng(0), 10_000)
+    queries = np.array([[1.0], [2.0], [-1.0], [0.0]])
+    found = nearest(queries, corpus, k, geometry="dot")
+    indices, scores = full_sort(queries, corpus, k)
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.scores, scores)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_copies_of_a_point_tie_exactly_wherever_they_stand(name: str, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    for count, dim in ((17, 50), (1001, 63), (5003, 16)):
+        originals = points(name, rng, 40, dim).astype(dtype)
+        if name == "lorentz":
+            originals[:, 0] = np.sqrt(1.0 + (originals[:, 1:].astype(np.float64) ** 2).sum(axis=1))
+        which = rng.integers(0, 40, count)
+        corpus = originals[which]
+        for queries in (originals[:1], originals[:13]):
+            for block, scores in score_blocks(queries, corpus, name):
+                for row in scores:
+                    assert len(set(row.tolist())) <= 40, (block, count, dim)
+            found = nearest(queries, corpus, count // 3, geometry=name)
+            for scores, indices in zip(found.scores, found.indices, strict=True):
+                same = np.diff(scores) == 0
+                assert (np.diff(indices)[same] > 0).all()
+                last = int(np.searchsorted(-scores, -scores[-1]))
+                for first, end in zip(
+                    np.flatnonzero(np.r_[True, ~same]),
+                    np.r_[np.flatnonzero(~same) + 1, len(scores)],
+                    strict=True,
+                ):
+                    group = set(which[indices[first:end]])
+                    wanted = np.flatnonzero(np.isin(which, list(group)))
+                    np.testing.assert_array_equal(indices[first:end], wanted[: end - first])
+                    assert first == last or end - first == len(wanted)
+
+
+def test_blocks_and_threads_do_not_change_the_answer() -> None:
+    rng = np.random.default_rng(2)
+    queries, corpus = grid(rng, 50, 8, 40), grid(rng, 5000, 8, 40)
+    whole = nearest(queries, corpus, 30, geometry="euclidean")
+    for block_bytes, threads in ((1, 1), (40_000, 1), (40_000, 3)):
+        parts = nearest(queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads)
+        np.testing.assert_array_equal(parts.indices, whole.indices)
+
+
+def test_lists_integers_and_half_precision_are_accepted() -> None:
+    assert nearest([[1, 0]], [[0, 1], [1, 0]], 1).indices.tolist() == [[1]]
+    half = np.array([[1.0, 0.0]], dtype=np.float16)
+    assert nearest(half, half, 1).scores.dtype == np.float32
+    assert nearest(half, half.astype(np.float64), 1).scores.dtype == np.float64
+
+
+def test_more_neighbours_than_points_gives_all_points() -> None:
+    found = nearest(np.eye(3), np.eye(3), 10)
+    assert found.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
+    assert nearest(np.eye(3), np.empty((0, 3)), 10).indices.shape == (3, 0)
+    assert len(nearest(np.empty((0, 3)), np.eye(3), 2)) == 0
+
+
+def test_zero_vectors_under_cosine_rank_between_agreement_and_opposition() -> None:
+    found = nearest([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], 3)
+    assert found.indices.tolist() == [[2, 1, 0]]
+    assert found.scores.tolist() == [[1.0, 0.0, -1.0]]
+
+
+def test_bad_input_is_refused_with_the_rows_that_are_bad() -> None:
+    good, bad = np.ones((4, 2)), np.ones((4, 2))
+    bad[2, 1] = np.nan
+    with pytest.raises(NotFiniteError, match=r"the queries: 1 of 4 points hold NaN or infinity \(row 2\)"):
+        nearest(bad, good, 1)
+    with pytest.raises(NotFiniteError, match="the corpus"):
+        score_blocks(good, bad)
+    with pytest.raises(InputError, match="outside the ball"):
+        nearest(good / 10, good, 1, geometry="poincare")
+    with pytest.raises(ShapeError, match="2 coordinates and the corpus has 3"):
+        nearest(good, np.ones((4, 3)), 1)
+    with pytest.raises(UnknownNameError):
+        nearest(good, good, 1, geometry="cosin")
+    for wrong in ({"k": 0}, {"k": 1, "threads": 0}, {"k": 1, "block_bytes": 0}):
+        with pytest.raises(ParameterError):
+            nearest(good, good, **wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_score_blocks_cover_all_queries_within_their_budget(name: str) -> None:
+    rng = np.random.default_rng(3)
+    queries, corpus = points(name, rng, 23, 5), points(name, rng, 600, 5)
+    whole = next(scores.copy() for _, scores in score_blocks(queries, corpus, name))
+    assert whole.shape == (23, 600)
+    covered: list[int] = []
+    for block, scores in score_blocks(queries, corpus, name, block_bytes=7 * 600 * 8):
+        assert scores.nbytes <= 7 * 600 * 8
+        np.testing.assert_allclose(scores, whole[block], rtol=1e-12, atol=1e-12)
+        covered += range(23)[block]
+    assert covered == list(range(23))
+
+
+def test_twins_are_found_by_value_and_not_by_chance() -> None:
+    rng = np.random.default_rng(4)
+    for dtype in (np.float32, np.float64):
+        rows = rng.integers(0, 2, (3000, 9)).astype(dtype)
+        rows[rows == 0] *= rng.choice([-1.0, 1.0], (rows == 0).sum())
+        firsts: dict[tuple[float, ...], int] = {}
+        expected = [firsts.setdefault(tuple(row), index) for index, row in enumerate((rows + 0.0).tolist())]
+        found = twins(rows)
+        assert found.first.tolist() == expected
+        assert sorted([*found.copies, *found.distinct]) == list(range(3000))
+
+
+def test_a_shortlist_that_overflows_does_not_claim_a_proof() -> None:
+    shortlist = Shortlist(2, 1, np.dtype(np.float64))
+    tile = np.stack([np.arange(1024.0), np.where(np.arange(1024) == 5, 1.0, -np.inf)])
+    shortlist.add(tile, np.arange(1024))
+    indices, scores, proven = shortlist.best()
+    assert proven.tolist() == [False, True]
+    assert indices[1].tolist() == [5]
+    assert scores[1].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("k", [1, 10, 100])
+def test_a_shortlist_proves_the_best_of_scores_in_no_order(k: int) -> None:
+    scores = np.random.default_rng(5).standard_normal((200, 8 * 1024))
+    shortlist = Shortlist(200, k, scores.dtype)
+    for first in range(8):
+        tile = np.ascontiguousarray(scores[:, first::8])
+        if first == 0:
+            shortlist.start(tile, 1 / 8)
+        shortlist.add(tile, np.arange(first, 8 * 1024, 8))
+        if first < 7:
+            shortlist.tighten((first + 1) / 8)
+    indices, best, proven = shortlist.best()
+    assert proven.all()
+    expected = np.argsort(-scores, axis=1)[:, :k]
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_array_equal(best, np.take_along_axis(scores, expected, axis=1))
