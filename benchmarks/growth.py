@@ -1,0 +1,30 @@
+"""Cost over two decades of queries and of depth, in nanoseconds a score: level where it grows linearly."""
+
+from __future__ import annotations
+
+from benchmarks import peers
+from benchmarks.retrieval import Results
+from benchmarks.timing import fastest
+from equipoise.evidence.ranking import Ranking
+
+QUERIES = (1_000, 10_000, 100_000)
+DEPTHS = (10, 100, 1_000)
+RELEVANT = 2
+
+
+def curve(quick: bool) -> list[tuple[str, ...]]:
+    """Lines of (size, dicts, arrays), the costs in nanoseconds a score; the first line names the columns."""
+    sizes = [(queries, 100) for queries in QUERIES] + [(10_000, depth) for depth in DEPTHS]
+    if quick:
+        sizes = [(queries // 10, depth) for queries, depth in sizes]
+    lines: list[tuple[str, ...]] = [("queries", "depth", "from dicts, ns a score", "from arrays, ns a score")]
+    for queries, depth in sizes:
+        results = Results.of_size(queries, depth, RELEVANT)
+        qrels, run = results.as_dicts()
+        seconds = (
+            fastest(lambda q=qrels, r=run: peers.ours(Ranking.from_runs(q, r)), times=3)[0],
+            fastest(lambda r=results: peers.ours(Ranking.from_lists(r.retrieved, r.relevant)), times=3)[0],
+        )
+        costs = (f"{each / (queries * depth) * 1e9:.1f}" for each in seconds)
+        lines.append((f"{queries:,}", f"{depth:,}", *costs))
+    return lines

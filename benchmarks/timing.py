@@ -1,0 +1,65 @@
+"""How time and memory are measured: the least of several tries, memory in a process of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def fastest(work: Callable[[], T], *, times: int) -> tuple[float, T]:
+    """The least CPU seconds of several calls, and what the last one returned.
+
+    CPU time of the whole process: a peer that computes on several threads pays for all of them, and
+    what other processes do to the machine counts less.
+    """
+    seconds = []
+    for _ in range(times):
+        start = process_time()
+        answer = work()
+        seconds.append(process_time() - start)
+    return min(seconds), answer
+
+
+def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:
+    """The least wall seconds of a command, after one call that fills the caches, unless ``cold``."""
+    seconds = []
+    for _ in range(times if cold else times + 1):
+        start = perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds.append(perf_counter() - start)
+    return min(seconds[-times:])
+
+
+def number_printed_by(module: str, *arguments: str) -> float:
+    """Run a module of this folder in a fresh process and read the number it prints."""
+    command = [sys.executable, "-m", module, *arguments]
+    root = Path(__file__).parents[1]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout)
+
+
+def extra_megabytes(work: Callable[[], object]) -> float:
+    """By how much the peak resident memory of this process exceeds what it held before the work (Linux)."""
+    gc.collect()
+    # Give back what building the input has freed, and forget its peak.
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _peak_kilobytes()
+    kept = work()
+    extra = (_peak_kilobytes() - before) / 1024
+    del kept
+    assert extra > 0, "no growth was seen: the measurement is broken"
+    return extra
+
+
+def _peak_kilobytes() -> int:
+    """The peak of this program alone; ru_maxrss would begin with the peak of the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])

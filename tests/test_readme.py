@@ -1,0 +1,74 @@
+"""What the README shows is what the program does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from equipoise import Result
+from equipoise.cli.main import COMMANDS
+from equipoise.data import read_qrels, read_run
+from loading import script
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SAMPLES = ROOT / "src" / "equipoise" / "data" / "samples"
+
+
+def block(language: str, containing: str) -> str:
+    """The fenced block of this language that holds the text."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+    return next(each for each in blocks if containing in each)
+
+
+def eq(*words: str) -> str:
+    """What the command prints."""
+    command = [sys.executable, "-m", "equipoise", *words]
+    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+
+
+def test_the_table_is_what_the_demo_prints() -> None:
+    # When the demo has changed: make readme
+    assert block("text", "best first").strip() == script("paste_demo").printed()
+
+
+def test_the_three_lines_of_python_run() -> None:
+    names = {"qrels": read_qrels(SAMPLES / "truth.qrels"), "run": read_run(SAMPLES / "bm25.trec")}
+    *lines, last = block("python", "Ranking.from_runs").strip().splitlines()
+    exec("\n".join(lines), names)
+    result = eval(last, names)
+    assert isinstance(result, Result)
+    assert result.names == ("nDCG@10", "MRR", "HR@1", "HR@3", "HR@5", "HR@10")
+
+
+def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None:
+    plugin = tmp_path / "my_metric.py"
+    plugin.write_text(block("python", "class FirstHit"), encoding="utf-8")
+    run, truth = str(SAMPLES / "chargrams.trec"), str(SAMPLES / "truth.qrels")
+    printed = eq(
+        "score", "--run", run, "--qrels", truth, "--plugin", str(plugin), "-m", "first_hit", "-m", "HR@1"
+    )
+    figures = re.findall(r"(?:first_hit|HR@1) +([0-9.]+)", printed)
+    assert len(figures) == 2
+    assert figures[0] == figures[1]
+
+
+@pytest.mark.parametrize(
+    "command", sorted(set(re.findall(r"^ +eq ([a-z]+)|`eq ([a-z]+)", README, re.MULTILINE)))
+)
+def test_every_command_it_names_exists(command: tuple[str, str]) -> None:
+    assert "".join(command) in COMMANDS
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"make ([a-z]+)\b", README))))
+def test_every_target_it_names_is_in_the_makefile(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)\)", README))
+def test_every_page_it_links_to_is_there(link: str) -> None:
+    assert (ROOT / link).exists()
