@@ -1,0 +1,19 @@
+"""The files of scripts/ as modules: they belong to no package."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+def script(name: str) -> ModuleType:
+    """The script of this name, loaded but not run."""
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
