@@ -1,17 +1,17 @@
 """The errors a user can meet. Each says subject, fact and remedy, and carries a code.
 
-    EquipoiseError          E100   anything the program refuses to do             exit 2
-    ├── InputError          E200   bytes or values that cannot be read            exit 2
-    │   ├── FormatError     E204   a line or a field of a file is malformed
-    │   ├── DuplicateError  E205   the same id twice where ids must be unique
-    │   ├── ShapeError      E206   arrays that do not fit together
-    │   ├── NotFiniteError  E207   NaN or infinity where a number must stand
-    │   └── PairingError    E208   systems that were not measured on the same units
-    ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
-    ├── ParameterError      E310   a parameter outside what it may be             exit 2
-    ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
-    ├── StoreError          E500   a run directory that cannot be read            exit 2
-    └── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
+EquipoiseError          E100   anything the program refuses to do             exit 2
+├── InputError          E200   bytes or values that cannot be read            exit 2
+│   ├── FormatError     E204   a line or a field of a file is malformed
+│   ├── DuplicateError  E205   the same id twice where ids must be unique
+│   ├── ShapeError      E206   arrays that do not fit together
+│   ├── NotFiniteError  E207   NaN or infinity where a number must stand
+│   └── PairingError    E208   systems that were not measured on the same units
+├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
+├── ParameterError      E310   a parameter outside what it may be             exit 2
+├── UndefinedError      E400   a number that this evidence cannot give        exit 2
+├── StoreError          E500   a run directory that cannot be read            exit 2
+└── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
 """
 
 from __future__ import annotations
