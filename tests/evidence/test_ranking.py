@@ -146,6 +146,15 @@ def test_vectors_give_the_ranks_of_their_sorted_distances(geometry):
     assert (ranking.candidates == 59).all()
 
 
+def test_blocks_of_scores_give_what_the_whole_matrix_gives():
+    scores = np.random.default_rng(4).integers(0, 6, (11, 9)).astype(float)
+    relevant = [[u % 9, (u + 3) % 9] for u in range(11)]
+    blocks = ((slice(at, min(at + 4, 11)), scores[at : at + 4].copy()) for at in range(0, 11, 4))
+    assert_same(
+        Ranking.from_blocks(blocks, relevant, units=11, corpus=9), Ranking.from_scores(scores, relevant)
+    )
+
+
 def test_duplicate_vectors_tie():
     corpus = np.tile(np.random.default_rng(0).normal(size=(5, 37)).astype(np.float32), (7, 1))
     ranking = Ranking.from_embeddings(corpus[:5], corpus, [[u] for u in range(5)])

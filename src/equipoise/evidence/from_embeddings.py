@@ -1,10 +1,13 @@
-"""Rankings from two matrices of vectors: full-depth ranks, block by block."""
+"""Rankings at full depth, block by block: from two matrices of vectors, or from blocks of scores."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids
@@ -12,9 +15,14 @@ from equipoise.evidence.counting import above_and_tied
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.rows import gains_of, id_rows
+from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.geometry import Geometry
+
+
+Blocks = Iterable[tuple[slice, NDArray[Any]]]
+"""Rows of queries, and their scores against the whole corpus; a block may be written over."""
 
 
 def ranking_from_embeddings(
@@ -32,48 +40,86 @@ def ranking_from_embeddings(
     from equipoise.geometry.search import score_blocks
 
     queries, corpus = np.asarray(queries), np.asarray(corpus)
-    rows = id_rows(_one_a_query(relevant), "relevant rows")
-    if len(rows.cells) != len(queries):
-        raise ShapeError(
-            f"there are relevant rows for {len(rows.cells)} of {len(queries)} queries", hint="one a query"
+    asked = _Asked.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
+    blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes)
+    return asked.ranked(blocks, unit_ids)
+
+
+def ranking_from_blocks(
+    blocks: Blocks,
+    relevant: Any,
+    *,
+    units: int,
+    corpus: int,
+    exclude: Any = None,
+    gains: Any = None,
+    unit_ids: Any = None,
+) -> Ranking:
+    """See ``Ranking.from_blocks``."""
+    return _Asked.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which rows of a corpus are relevant to each unit, and which one is no candidate (-1: none)."""
+
+    rows: Ints
+    counts: Ints
+    gain: Floats
+    hidden: Ints
+    corpus: int
+
+    @classmethod
+    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> _Asked:
+        rows = id_rows(_one_a_query(relevant), "relevant rows")
+        if len(rows.cells) != units:
+            raise ShapeError(
+                f"there are relevant rows for {len(rows.cells)} of {units} queries", hint="one a query"
+            )
+        gain = gains_of(gains, rows)
+        kept = rows.inside & (gain > 0)
+        flat, counts = rows.cells[kept], kept.sum(axis=1)
+        if flat.dtype.kind not in "iu":
+            raise InputError("relevant rows must be row numbers", hint="for example [[3, 7], [0]]")
+        if flat.size and flat.max() >= corpus:
+            raise InputError(
+                f"relevant row {flat.max()} is not in the corpus", hint=f"rows are 0 to {corpus - 1}"
+            )
+        hidden = _hidden(exclude, units, corpus)
+        both = np.repeat(hidden, counts) == flat
+        if both.any():
+            unit = int(np.repeat(np.arange(units), counts)[both][0])
+            raise InputError(
+                f"the relevant row of query {unit} is excluded as well",
+                hint="a unit is no candidate of its own",
+            )
+        return cls(flat, counts, gain[kept], hidden, corpus)
+
+    def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
+        starts = starts_of(self.counts)
+        above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
+        for part, scores in blocks:
+            own, hidden = self.counts[part], self.hidden[part]
+            items = slice(starts[part.start], starts[part.start] + int(own.sum()))
+            masked = np.flatnonzero(hidden >= 0)
+            scores[masked, hidden[masked]] = np.nan
+            row = np.repeat(np.arange(len(own)), own)
+            limit = scores[row, self.rows[items]]
+            above[items], tied[items] = above_and_tied(scores, limit, own)
+            for item in np.flatnonzero(tied[items] > 0):
+                names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
+                before[items.start + item] = int((names > str(self.rows[items][item])).sum())
+        pool = self.corpus - (self.hidden >= 0)
+        return Ranking.of_items(
+            as_ids(unit_ids, len(self.counts)),
+            self.counts,
+            gain=self.gain,
+            above=above,
+            tied=tied,
+            before=before,
+            depth=pool,
+            candidates=pool,
         )
-    kept = rows.inside & (gains_of(gains, rows) > 0)
-    flat, counts = rows.cells[kept], kept.sum(axis=1)
-    if flat.size and (flat.min() < 0 or flat.max() >= len(corpus)):
-        raise InputError(
-            f"relevant row {flat.max()} is not in the corpus", hint=f"rows are 0 to {len(corpus) - 1}"
-        )
-    hidden = _hidden(exclude, len(queries), len(corpus))
-    hit = np.repeat(hidden, counts) == flat
-    if hit.any():
-        unit = int(np.repeat(np.arange(len(counts)), counts)[hit][0])
-        raise InputError(
-            f"the relevant row of query {unit} is excluded as well", hint="a unit is no candidate of its own"
-        )
-    starts = starts_of(counts)
-    above, tied, before = (np.zeros(len(flat), dtype=np.int64) for _ in range(3))
-    for part, scores in score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes):
-        own = counts[part]
-        items = slice(starts[part.start], starts[part.start] + int(own.sum()))
-        masked = np.flatnonzero(hidden[part] >= 0)
-        scores[masked, hidden[part][masked]] = np.nan
-        row = np.repeat(np.arange(len(own)), own)
-        limit = scores[row, flat[items]]
-        above[items], tied[items] = above_and_tied(scores, limit, own)
-        for item in np.flatnonzero(tied[items] > 0):
-            names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
-            before[items.start + item] = int((names > str(flat[items][item])).sum())
-    pool = len(corpus) - (hidden >= 0)
-    return Ranking.of_items(
-        as_ids(unit_ids, len(queries)),
-        counts,
-        gain=gains_of(gains, rows)[kept],
-        above=above,
-        tied=tied,
-        before=before,
-        depth=pool,
-        candidates=pool,
-    )
 
 
 def _one_a_query(relevant: Any) -> Any:
@@ -82,7 +128,7 @@ def _one_a_query(relevant: Any) -> Any:
     return np.asarray(relevant)[:, None] if flat else relevant
 
 
-def _hidden(exclude: Any, units: int, corpus: int) -> Any:
+def _hidden(exclude: Any, units: int, corpus: int) -> Ints:
     hidden = np.full(units, -1, dtype=np.int64) if exclude is None else np.asarray(exclude, dtype=np.int64)
     if hidden.shape != (units,):
         raise ShapeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -127,6 +127,29 @@ class Ranking(Evidence):
             gains=gains,
             unit_ids=unit_ids,
             block_bytes=block_bytes,
+        )
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[tuple[slice, NDArray[Any]]],
+        relevant: Any,
+        *,
+        units: int,
+        corpus: int,
+        exclude: Any = None,
+        gains: Any = None,
+        unit_ids: Any = None,
+    ) -> Ranking:
+        """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
+
+        Each block is a slice of the ``units`` with their scores against all ``corpus`` items, higher
+        being better; it is written over. ``relevant``, ``exclude`` and ``gains`` as for vectors.
+        """
+        from equipoise.evidence.from_embeddings import ranking_from_blocks
+
+        return ranking_from_blocks(
+            blocks, relevant, units=units, corpus=corpus, exclude=exclude, gains=gains, unit_ids=unit_ids
         )
 
     @classmethod
