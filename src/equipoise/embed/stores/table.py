@@ -1,0 +1,73 @@
+"""Vectors in memory by id: appended, replaced in place, and removed by moving the last row into the gap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equipoise.embed.encoder import Vectors
+from equipoise.types import Ids, Ints
+
+
+class Table:
+    """Rows of one matrix that grows by doubling, the id and the text of each."""
+
+    def __init__(self, dims: int) -> None:
+        self._matrix: Vectors = np.empty((0, dims), dtype=np.float32)
+        self._names: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._place: dict[str, int] = {}
+        self.appended_only = True
+        """Whether all rows still stand where they were put first; whoever builds on that sets it again."""
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def vectors(self) -> Vectors:
+        """The rows in use; a view that the next change may invalidate."""
+        return self._matrix[: len(self)]
+
+    def names(self, places: Ints) -> Ids:
+        """The ids of some rows, in an array of the same shape."""
+        found = np.empty(places.size, dtype=object)
+        found[:] = [self._names[place] for place in places.ravel().tolist()]
+        return found.reshape(places.shape)
+
+    def upsert(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        """Append rows, or replace those whose id is there."""
+        fresh = [name for name in ids if name not in self._place]
+        self.appended_only &= len(fresh) == len(ids)
+        self._reserve(len(self) + len(fresh))
+        self._place.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
+        self._names += fresh
+        self._matrix[[self._place[name] for name in ids]] = vectors
+        for name, text in zip(ids, texts, strict=True):
+            if text is not None:
+                self._texts[name] = text
+            else:
+                self._texts.pop(name, None)
+
+    def remove(self, ids: list[str]) -> int:
+        """Remove rows by id; the number of those that were there."""
+        before = len(self)
+        for name in ids:
+            place = self._place.pop(name, None)
+            if place is None:
+                continue
+            self._texts.pop(name, None)
+            last = self._names.pop()
+            if last != name:
+                self._names[place], self._place[last] = last, place
+                self._matrix[place] = self._matrix[len(self)]
+        self.appended_only &= len(self) == before
+        return before - len(self)
+
+    def texts(self, ids: list[str]) -> list[str | None]:
+        """The text of each id, None where there is none."""
+        return [self._texts.get(name) for name in ids]
+
+    def _reserve(self, rows: int) -> None:
+        if rows > len(self._matrix):
+            larger = np.empty((max(rows, 2 * len(self._matrix)), self._matrix.shape[1]), dtype=np.float32)
+            larger[: len(self)] = self.vectors
+            self._matrix = larger

