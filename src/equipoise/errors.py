@@ -10,14 +10,17 @@ EquipoiseError          E100   anything the program refuses to do             ex
 ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
 ├── ParameterError      E310   a parameter outside what it may be             exit 2
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
-├── StoreError          E500   a run directory that cannot be read            exit 2
-└── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
+├── StoreError          E500   a run directory or a vector store fails        exit 2
+├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
+└── PartialError        E700   a service failed; what was finished is kept    exit 3
+    └── TooLongError    E701   a text is longer than the service takes        exit 2
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class EquipoiseError(Exception):
@@ -119,7 +122,7 @@ class UndefinedError(EquipoiseError):
 
 
 class StoreError(EquipoiseError):
-    """A run directory that cannot be read or written."""
+    """A run directory or a vector store that cannot be read or written."""
 
     code = "E500"
 
@@ -129,6 +132,22 @@ class MissingExtraError(EquipoiseError):
 
     code = "E600"
     exit_code = 4
+
+
+class PartialError(EquipoiseError):
+    """A service failed before all was done; the same command goes on where it stopped."""
+
+    code = "E700"
+    exit_code = 3
+    finished: Any = None
+    """What was done before the failure, in the form of whoever raised it."""
+
+
+class TooLongError(PartialError):
+    """A text is longer than the service takes, and nobody asked to cut it."""
+
+    code = "E701"
+    exit_code = 2
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

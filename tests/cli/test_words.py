@@ -143,7 +143,7 @@ def test_metrics_tests_and_codes_are_completed(eq) -> None:
     assert completions(eq, "eq compare --test w") == ["wilcoxon"]
     assert "EQ301" in completions(eq, "eq explain EQ3")
     assert "compare" in completions(eq, "eq co")
-    assert completions(eq, "eq ls m") == ["metrics"]
+    assert completions(eq, "eq ls m") == ["metrics", "models"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
@@ -118,18 +117,10 @@ def _device(deep: bool) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def cache_folder() -> Path:
-    """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
-    given = os.environ.get("EQUIPOISE_CACHE")
-    return (
-        Path(given)
-        if given
-        else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
-    )
-
-
 def _cache() -> Row:
     """Whether the cache folder, or the nearest folder above it that exists, can be written."""
+    from equipoise.embed.cache import cache_folder
+
     folder = cache_folder()
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK):

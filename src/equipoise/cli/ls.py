@@ -1,4 +1,4 @@
-"""``eq ls``: the metrics, checks and tests there are."""
+"""``eq ls``: the models, metrics, checks and tests there are."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.lazy import SuggestingGroup
+from equipoise.cli.models import models
 from equipoise.cli.output import Output, pass_output
 from equipoise.report.table import Column, FittedTable
 
 HELP = """
 \b
   eq ls metrics --kind ranking
-  eq ls checks
+  eq ls models
 
 List what there is; eq explain says more about any of it.
 """
@@ -45,9 +46,12 @@ List the paired tests of eq compare --test, and the corrections of --correction.
 """
 
 
-@click.group(cls=SuggestingGroup, help=HELP, short_help="List metrics, checks or tests.")
+@click.group(cls=SuggestingGroup, help=HELP, short_help="List models, metrics, checks or tests.")
 def ls() -> None:
     """See ``HELP``."""
+
+
+ls.add_command(models)
 
 
 @ls.command(help=METRICS_HELP, short_help="List the metrics.")

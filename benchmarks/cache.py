@@ -1,0 +1,106 @@
+"""The cache of vectors: how fast a second run is, and how much memory a large corpus takes."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.row import Row
+from benchmarks.timing import extra_megabytes, fastest, number_printed_by
+from equipoise.embed.cache import Cache
+from equipoise.embed.model import embedder
+from equipoise.types import Role
+
+DIMS = 384
+GOAL = 50_000
+"""Vectors a second that a second run must reach, hashing of the texts included."""
+
+
+def rows(quick: bool) -> list[Row]:
+    """Reading back, writing, and a corpus through the static model."""
+    return [*_cache(20_000 if quick else 100_000), *_corpus(100_000 if quick else 1_000_000)]
+
+
+class Stored:
+    """A model whose vectors are known beforehand; asked a second time, it fails."""
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self.vectors = vectors
+        self.done = False
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """The vectors of the numbered texts."""
+        assert not self.done, "a text was embedded twice"
+        return self.vectors[[int(text.split()[2]) for text in texts]]
+
+
+def _cache(count: int) -> list[Row]:
+    vectors = np.random.default_rng(0).normal(size=(count, DIMS)).astype(np.float32)
+    texts = [f"text number {number} of a corpus that was embedded before" for number in range(count)]
+    stored = Stored(vectors)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(Path(folder) / "vectors.sqlite")
+        model = embedder(stored, identity="stored", cache=cache)
+        first, _ = fastest(lambda: model.embed(texts), times=1)
+        stored.done = True
+        again, found = fastest(lambda: model.embed(texts), times=4)
+        assert found.tobytes() == vectors.tobytes()
+        place = (model.encoder.identity, model.variant(Role.DOCUMENT), texts, DIMS)
+        reading, rows_by_index = fastest(lambda: cache.get_many(*place), times=4)
+        assert len(rows_by_index) == count
+        cache.close()
+    shape = f"{count:,} vectors of {DIMS} dimensions"
+    return [
+        _timed(f"second run of a model, all from the cache, {shape}", again, count, "byte-equal"),
+        _timed(f"Cache.get_many, {shape}", reading, count),
+        Row(f"first run of a model that costs nothing, {shape}", first, note=_rate(count, first)),
+    ]
+
+
+def _timed(task: str, seconds: float, count: int, note: str = "") -> Row:
+    said = ", ".join(filter(None, [_rate(count, seconds), note]))
+    return Row(task, seconds, target=count / GOAL, goal="below", note=said)
+
+
+def _rate(count: int, seconds: float) -> str:
+    return f"{count / seconds:,.0f} vectors a second"
+
+
+def _corpus(count: int) -> list[Row]:
+    """Short texts through WordLlama into a file, in a process of its own."""
+    from equipoise.embed.packaged import is_installed
+
+    if not is_installed("wordllama"):
+        return []
+    megabytes = number_printed_by("benchmarks.cache", str(count))
+    return [
+        Row(
+            f"memory, {count:,} short texts through the static model into a file",
+            megabytes,
+            target=1.5 * 1024,
+            goal="below",
+            unit="MB",
+        )
+    ]
+
+
+def megabytes_of_corpus(count: int) -> float:
+    """The memory that embedding so many texts takes, cache and file included."""
+    from equipoise.embed.corpus import embed_to_file
+
+    with tempfile.TemporaryDirectory() as folder:
+
+        def work() -> None:
+            model = embedder("wordllama", cache=Cache(Path(folder) / "vectors.sqlite"))
+            texts = (f"short text number {number} about subject {number % 977}" for number in range(count))
+            embed_to_file(texts, model, Path(folder) / "vectors.npz")
+
+        return extra_megabytes(work)
+
+
+if __name__ == "__main__":
+    print(megabytes_of_corpus(int(sys.argv[1])))

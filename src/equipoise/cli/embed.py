@@ -1,0 +1,152 @@
+"""``eq embed``: texts in, a file of vectors out."""
+
+from __future__ import annotations
+
+from contextlib import closing, nullcontext
+from dataclasses import asdict
+from itertools import tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.cli.progress import counting
+from equipoise.cli.texts import TextSource, read_texts
+from equipoise.errors import ParameterError
+
+if TYPE_CHECKING:
+    from equipoise.embed.cache import Cache
+    from equipoise.embed.corpus import CorpusReport
+    from equipoise.embed.hosted import Usage
+    from equipoise.embed.model import Embedder
+
+HELP = """
+\b
+  eq embed texts.txt --model minilm -o vectors.npz
+  eq embed corpus.jsonl --model openai:text-embedding-3-small -o vectors.npz
+
+Embed the texts of a file: one a line, or a column of a JSONL, JSON, CSV, TSV or parquet file;
+"-" is standard input. The output is an .npz file with "vectors" (and "ids", where the texts
+have ids), or an .npy file. Vectors are kept in a cache: the same command typed again embeds
+nothing, and after an interruption it goes on where it was. eq ls models lists the models.
+"""
+
+
+def roles() -> list[str]:
+    """What a text can be embedded as."""
+    from equipoise.types import Role
+
+    return list(Role)
+
+
+@click.command(help=HELP, short_help="Embed the texts of a file.")
+@click.argument("texts", metavar="FILE")
+@click.option("--model", required=True, metavar="MODEL", help="The model, such as minilm or st:NAME.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the vectors go: .npz or .npy.")
+@click.option(
+    "--role",
+    type=options.OneOf("role", roles),
+    default="document",
+    show_default=True,
+    help="What the texts are; it chooses the model's prompt.",
+)
+@click.option("--column", metavar="NAME", help="The column that holds the texts.")
+@click.option("--id-column", metavar="NAME", help="The column that holds their ids.")
+@click.option("--skip-blank", is_flag=True, help="Leave blank texts out.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a process."
+)
+@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--no-cache", is_flag=True, help="Neither look vectors up nor keep them.")
+@options.output_options
+@pass_output
+def embed(
+    out: Output,
+    texts: str,
+    model: str,
+    output: str,
+    role: str,
+    column: str | None,
+    id_column: str | None,
+    skip_blank: bool,
+    threads: int,
+    processes: int,
+    no_cache: bool,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.embed.cache import Cache
+    from equipoise.embed.corpus import embed_to_file
+    from equipoise.embed.model import embedder
+    from equipoise.embed.rowfile import SUFFIXES
+
+    if Path(output).suffix.casefold() not in SUFFIXES:
+        raise ParameterError(
+            f"{output} has a suffix that names no format of vectors", hint=f"use {' or '.join(SUFFIXES)}"
+        )
+    source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
+    cache = None if no_cache else Cache()
+    more = {"processes": processes} if processes > 1 else {}
+    with (
+        closing(cache) if cache is not None else nullcontext(),
+        embedder(model, cache=cache, threads=threads, **more) as loaded,
+    ):
+        with counting(out, f"embedding with {loaded.card.name}", source.count) as count:
+            first, second = tee(source.items())
+            report = embed_to_file(
+                (item.text for item in first),
+                loaded,
+                output,
+                role=role,
+                ids=(item.id for item in second) if source.has_ids else None,
+                progress=count,
+            )
+        _show(out, report, source, loaded, cache)
+    return exits.DONE
+
+
+def _show(
+    out: Output, report: CorpusReport, source: TextSource, model: Embedder, cache: Cache | None
+) -> None:
+    from equipoise.report.findings import findings_part
+
+    usage: Usage | None = getattr(model.encoder, "usage", None)
+    findings = cache.findings if cache is not None else ()
+    if out.json:
+        out.data(
+            {
+                "written": str(report.path),
+                **{name: value for name, value in asdict(report).items() if name != "path"},
+                "card": model.card.to_dict(),
+                "fingerprint": model.fingerprint,
+                "usage": None if usage is None else {**asdict(usage), "cost": usage.cost},
+                "findings": [asdict(finding) for finding in findings],
+            }
+        )
+        return
+    if not out.quiet:
+        for line in _lines(report, source, model, usage):
+            out.text(line)
+        out.show(*findings_part(findings, verbose=out.verbose))
+
+
+def _lines(report: CorpusReport, source: TextSource, model: Embedder, usage: Any) -> list[str]:
+    """The report for people."""
+    rate = report.texts / report.seconds if report.seconds else 0.0
+    lines = [
+        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions by {model.card.name}",
+        f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts a second)",
+    ]
+    if source.blank:
+        lines.append(f"left out {source.blank:,} blank texts")
+    if report.truncated:
+        lines.append(
+            f"{report.truncated:,} texts are longer than the model's window of {model.card.max_tokens:,}"
+            f" tokens; {report.lost_tokens or 0:,} tokens of them were not read"
+        )
+    if usage is not None and usage.requests:
+        cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
+        cut = f", {usage.cut:,} texts cut" if usage.cut else ""
+        lines.append(f"{usage.requests:,} requests, {usage.tokens:,} tokens{cost}{cut}")
+    return lines

@@ -1,0 +1,51 @@
+"""``eq ls models``: what can be embedded with, and what is missing for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.output import Output, pass_output
+from equipoise.report.table import Column, FittedTable
+
+HELP = """
+\b
+  eq ls models
+  eq ls models --json
+
+List the models: how each is written, whether it works here now, and what it would take.
+No model is loaded for this, and nothing is fetched.
+"""
+
+
+@click.command(help=HELP, short_help="List the models.")
+@options.output_options
+@pass_output
+def models(out: Output) -> None:
+    """See ``HELP``."""
+    from equipoise.embed.inventory import inventory
+
+    found = inventory()
+    if out.json:
+        out.data({"models": [{**asdict(each), "works": each.works} for each in found]})
+        return
+    out.show(
+        FittedTable(
+            [
+                Column("model", [each.spec for each in found]),
+                Column("here", ["works" if each.works else f"lacks {each.lack.what}" for each in found]),
+                Column("what it is", [each.title for each in found], shortens="end"),
+                Column("dims", [_number(each.dims) for each in found], right=True),
+                Column("tokens", [_number(each.max_tokens) for each in found], right=True, rank=2),
+                Column("licence", [each.licence for each in found], rank=3),
+                Column("needs", [each.needs for each in found], rank=4, extra=True),
+                Column("remedy", [each.lack.remedy for each in found], rank=5, shortens="end", extra=True),
+            ]
+        )
+    )
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

