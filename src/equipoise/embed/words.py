@@ -1,0 +1,178 @@
+"""Words as the lexical systems see them: folded, without stop words, stemmed, each with a number."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from equipoise.embed.stopwords import STOPWORDS
+from equipoise.embed.tokens import checked_text
+from equipoise.errors import InputError, UnknownNameError
+from equipoise.types import Ints, need
+
+_WORDS = re.compile(r"\w+")
+_CODES = {
+    "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
+    "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+
+
+def fold(text: str) -> str:
+    """The text without differences of case and of Unicode spelling: NFKC, then case folding.
+
+    >>> fold("STRASSE") == fold("Straße"), fold("ﬁ²")
+    (True, 'fi2')
+    """
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text: the longest runs of letters, digits and underscores, folded.
+
+    >>> words_of("Type-2 Diabetes, (familial)")
+    ['type', '2', 'diabetes', 'familial']
+    """
+    return _WORDS.findall(fold(text))
+
+
+@dataclass(frozen=True, slots=True)
+class WordRule:
+    """What becomes of a word: nothing where it is a stop word, else its stem, else itself.
+
+    ``stopwords`` names a language or lists words parted by ``|``; ``stemmer`` names a Snowball language.
+    """
+
+    stopwords: str = ""
+    stemmer: str = ""
+
+    @classmethod
+    def of(cls, language: str = "", stopwords: str | Iterable[str] = "", stemmer: str = "") -> WordRule:
+        """A rule from options; ``language`` sets both unless they are given, ``none`` switches one off."""
+        listed = stopwords if isinstance(stopwords, str) else "|".join(sorted(stopwords)) + "|"
+        chosen = [_language(each) for each in (listed or _known_stopwords(language), stemmer or language)]
+        rule = cls(*("" if each == "none" else each for each in chosen))
+        rule.stop_set()
+        return rule
+
+    def stop_set(self) -> frozenset[str]:
+        """The folded words that are left out."""
+        if not self.stopwords:
+            return frozenset()
+        if "|" in self.stopwords:
+            return frozenset(fold(word) for word in self.stopwords.split("|") if word)
+        if self.stopwords not in STOPWORDS:
+            raise UnknownNameError.of(
+                "list of stop words", self.stopwords, STOPWORDS,
+                more=f"there are {', '.join(STOPWORDS)}; your own: stopwords=the|a|an",
+            )  # fmt: skip
+        return STOPWORDS[self.stopwords]
+
+    def described(self) -> str:
+        """Everything that decides what becomes of a word, the stemmer's version included."""
+        stop = "|".join(sorted(self.stop_set()))
+        return f"stopwords={stop};stemmer={self.stemmer}{_stemmer_version(self.stemmer)}"
+
+    def function(self) -> Callable[[str], str]:
+        """The rule as a function of a folded word; the empty string stands for a stop word."""
+        stop = self.stop_set()
+        stem = _stem_function(self.stemmer) if self.stemmer else str
+        return lambda word: "" if word in stop else stem(word)
+
+
+class Lexicon:
+    """The numbers of the terms of some documents, in the order in which they appeared."""
+
+    def __init__(self, rule: WordRule | None = None, split: Callable[[str], list[str]] = words_of) -> None:
+        self._rule = rule.function() if rule else str
+        self._split = split
+        self._terms: dict[str, int] = {}
+
+    @property
+    def terms(self) -> list[str]:
+        """All terms; term i has the number i."""
+        return list(self._terms)
+
+    def learn(self, documents: Sequence[str]) -> tuple[Ints, Ints]:
+        """Number the terms of the documents: all numbers in a row, and how many each document has."""
+        return self._read(documents, lambda term: self._terms.setdefault(term, len(self._terms)))
+
+    def look_up(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        """The same for other texts, whose unknown words have no number and are left out."""
+        return self._read(texts, lambda term: self._terms.get(term, -1))
+
+    def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
+        rule, split = self._rule, self._split
+        spellings = _Spellings(lambda word: number(term) if (term := rule(word)) else -1)
+        numbers, lengths = array("q"), np.empty(len(texts), dtype=np.int64)
+        for index, text in enumerate(texts):
+            words = split(text)
+            lengths[index] = len(words)
+            numbers.extend(map(spellings.__getitem__, words))
+        terms = np.frombuffer(numbers, dtype=np.int64)
+        known = terms >= 0
+        if known.all():
+            return terms, lengths
+        of = np.repeat(np.arange(len(texts)), lengths)
+        return terms[known], np.bincount(of[known], minlength=len(texts))
+
+
+class _Spellings(dict[str, int]):
+    """The number of every spelling met so far: stemming costs once a spelling, not once a word."""
+
+    def __init__(self, number: Callable[[str], int]) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, word: str) -> int:
+        found = self[word] = self._number(word)
+        return found
+
+
+def _language(name: str) -> str:
+    return name if "|" in name else _CODES.get(name.casefold(), name.casefold())
+
+
+def _known_stopwords(language: str) -> str:
+    """The stop words that a language brings along: none where we have no list of it."""
+    return language if _language(language) in STOPWORDS else ""
+
+
+def _stem_function(language: str) -> Callable[[str], str]:
+    snowball = need("snowballstemmer", extra="lexical")
+    known = snowball.algorithms()
+    if language not in known:
+        raise UnknownNameError.of("stemmer", language, known, more=f"there are {', '.join(known)}")
+    stem: Callable[[str], str] = snowball.stemmer(language).stemWord
+    return stem
+
+
+def _stemmer_version(language: str) -> str:
+    if not language:
+        return ""
+    need("snowballstemmer", extra="lexical")
+    found = []
+    for package in ("snowballstemmer", "PyStemmer"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return f" ({', '.join(found)})"
+
+
+def require_texts(texts: Sequence[str], subject: str) -> None:
+    """Refuse what is not a list of texts, each with something in it; ``subject`` is their plural."""
+    if isinstance(texts, str | bytes):
+        raise InputError(f"one text was given where a list of {subject} is needed", hint="write [text]")
+    if len(texts) == 0:
+        raise InputError(f"there are no {subject}", hint="check that the file or list is not empty")
+    for place, text in enumerate(texts):
+        name = f"number {place} of the {subject} (counted from 0)"
+        if not checked_text(text, subject=name).strip():
+            raise InputError(f"{name} is empty", hint="leave empty texts out")

@@ -1,0 +1,123 @@
+"""``st:`` up to the loading: a tiny folder, its prompts and threads, and what the hub's absence says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.embed.model import Embedder, embedder
+from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError
+from equipoise.types import Role
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+
+TEXTS = [
+    "the cat sat on the mat",
+    "a dog",
+    "fish",
+    "the red tree ! under blue water the fish swims in the water",
+]
+
+
+def load(spec: str, **options: object) -> Embedder:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return embedder(spec, **options)
+
+
+def test_a_folder_gives_the_librarys_own_vectors(tiny_bert: Path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from sentence_transformers import SentenceTransformer
+
+        library = SentenceTransformer(str(tiny_bert), device="cpu")
+    model = load(f"st:{tiny_bert}")
+    done = model.embed_report(TEXTS)
+    np.testing.assert_allclose(done.vectors, library.encode(TEXTS), atol=1e-6)
+    assert (model.dims, model.card.max_tokens) == (32, 16)
+    assert done.report.tokens == sum(len(library.tokenizer(text)["input_ids"]) for text in TEXTS)
+
+
+def test_a_bare_path_is_enough(tiny_bert: Path):
+    model = load(str(tiny_bert))
+    assert model.spec.kind == "st"
+    np.testing.assert_allclose(model.embed(TEXTS), load(f"st:{tiny_bert}").embed(TEXTS))
+
+
+def test_prompts_of_the_folder_are_used_and_can_be_replaced(tiny_bert: Path, tmp_path: Path):
+    folder = tmp_path / "prompted"
+    shutil.copytree(tiny_bert, folder)
+    settings = json.loads((folder / "config_sentence_transformers.json").read_text())
+    settings["prompts"] = {"query": "red ", "document": "blue "}
+    settings["default_prompt_name"] = "document"
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    plain, prompted = load(f"st:{tiny_bert}"), load(f"st:{folder}")
+    assert prompted.prompts == {Role.QUERY: "red ", Role.DOCUMENT: "blue "}
+    for role, prompt in (("query", "red "), ("document", "blue ")):
+        wanted = plain.embed([prompt + text for text in TEXTS])
+        np.testing.assert_allclose(prompted.embed(TEXTS, role), wanted, atol=1e-6)
+    silent = load(f"st:{folder}", query_prompt="", document_prompt="")
+    np.testing.assert_allclose(silent.embed(TEXTS), plain.embed(TEXTS), atol=1e-6)
+    assert prompted.fingerprint != plain.fingerprint
+
+
+def test_torchs_thread_count_is_left_as_it_was(tiny_bert: Path):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        load(f"st:{tiny_bert}").embed(TEXTS)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_narrower_window_is_an_option(tiny_bert: Path):
+    done = load(f"st:{tiny_bert},max_tokens=4").embed_report(["the cat sat on the mat", "the cat ran"])
+    np.testing.assert_allclose(done.vectors[0], done.vectors[1], atol=1e-6)
+    assert (done.report.truncated, done.report.lost_tokens) == (2, 5)
+
+
+def test_a_very_long_text_is_what_its_beginning_is(tiny_bert: Path):
+    model = load(f"st:{tiny_bert}")
+    long = "the cat sat on the mat " * 10_000
+    done = model.embed_report([long])
+    np.testing.assert_allclose(done.vectors, model.embed([long[:300]]), atol=1e-6)
+    assert done.report.lost_tokens == 60_002 - 16
+
+
+def test_folders_without_a_model_are_sentences(tmp_path: Path):
+    for spec, kind, sentence in [
+        (f"st:{tmp_path}", InputError, "holds no weights"),
+        (f"st:{tmp_path / 'absent'}", InputError, "does not exist"),
+        ("st:", ParameterError, "names no model"),
+    ]:
+        with pytest.raises(kind, match=sentence):
+            load(spec)
+    (tmp_path / "model.safetensors").write_bytes(b"cut off")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load(f"st:{tmp_path}")
+
+
+def test_a_hub_that_cannot_be_reached_is_a_sentence(monkeypatch):
+    with pytest.raises(MissingExtraError, match="could not be loaded from the hub") as caught:
+        load("st:nobody/no-such-model-anywhere")
+    assert "minilm" in caught.value.hint
+
+
+def test_code_of_a_model_is_not_run_unasked(tiny_bert: Path, tmp_path: Path):
+    folder = tmp_path / "with-code"
+    shutil.copytree(tiny_bert, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"auto_map": {"AutoModel": "own.Own", "AutoConfig": "own.OwnConfig"}, "model_type": "own-kind"}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with pytest.raises(EquipoiseError):
+        load(f"st:{folder}")
+    assert not (tmp_path / "ran").exists()
