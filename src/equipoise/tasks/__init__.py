@@ -1,0 +1,1 @@
+"""From a system and a dataset to evidence."""
