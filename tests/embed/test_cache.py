@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from equipoise.embed.block import bytes_needed, keys_of, pack, unpack
 from equipoise.embed.bytesize import parse_bytes
-from equipoise.embed.cache import FINDING, Cache
+from equipoise.embed.cache import Cache
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
 
 MODEL, ROLE = "onnx:minilm#53aa5117", "document|"
@@ -251,9 +251,8 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache: Cache, damage)
     assert cache.lookup(MODEL, ROLE, texts, 64).vectors.tobytes() == vectors.tobytes()
     (aside,) = cache.path.parent.glob("vectors.sqlite.damaged-*")
     assert aside.read_bytes() == before
-    (finding,) = cache.findings
-    assert finding.code == FINDING
-    assert aside.name in finding.sentence
+    (trouble,) = cache.troubles
+    assert aside.name in trouble.sentence
 
 
 def test_damage_while_the_file_is_open_is_survived(cache: Cache) -> None:
@@ -281,7 +280,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     cache = Cache(path)
     cache.put_many(MODEL, ROLE, ["a"], vectors_for(1))
     assert not cache.working
-    assert "another program" in cache.findings[0].sentence
+    assert "another program" in cache.troubles[0].sentence
     assert path.read_bytes() == before
 
 
@@ -292,7 +291,7 @@ def test_a_file_of_a_later_format_is_left_alone(cache: Cache) -> None:
     db.execute("PRAGMA user_version = 2")
     db.close()
     assert cache.get_many(MODEL, ROLE, ["a"], 8) == {}
-    assert "format 2" in cache.findings[0].sentence
+    assert "format 2" in cache.troubles[0].sentence
 
 
 def test_a_folder_that_cannot_be_made_is_one_finding_and_no_failure(tmp_path: Path) -> None:
@@ -302,7 +301,7 @@ def test_a_folder_that_cannot_be_made_is_one_finding_and_no_failure(tmp_path: Pa
         cache.put_many(MODEL, ROLE, ["a"], vectors_for(1))
         assert cache.get_many(MODEL, ROLE, ["a"], 8) == {}
     assert not cache.working
-    assert len(cache.findings) == 1
+    assert len(cache.troubles) == 1
     assert cache.size().vectors == 0
     assert cache.prune() == 0
 

@@ -71,7 +71,7 @@ def test_several_processes_write_and_read_the_same_new_file(tmp_path: Path) -> N
         put(cache, shared + own)
         got = cache.get_many("model", "document|", own, 16)
         assert len(got) == 30 and all((got[i] == vector(own[i])).all() for i in range(30))
-    assert cache.working and not cache.findings, cache.findings
+    assert cache.working and not cache.troubles, cache.troubles
     assert cache.damaged == 0
     """
     path = tmp_path / "vectors.sqlite"
@@ -110,7 +110,7 @@ def test_a_killed_process_loses_at_most_one_batch(tmp_path: Path) -> None:
     assert len(got) == len(texts)
     assert all((got[index] == vector(text)).all() for index, text in enumerate(texts))
     assert cache.size().vectors % BATCH == 0
-    assert not cache.findings
+    assert not cache.troubles
     cache.close()
 
 
@@ -121,7 +121,7 @@ def test_processes_that_find_a_damaged_file_together_go_on_together(tmp_path: Pa
     cache = Cache(sys.argv[1])
     for batch in range(10):
         put(cache, [f"{sys.argv[2]} {batch} {number}" for number in range(20)])
-    assert cache.working, cache.findings
+    assert cache.working, cache.troubles
     """
     for process in [start(code, path, number) for number in range(3)]:
         finished(process)
@@ -157,7 +157,7 @@ def test_a_full_disk_ends_the_caching_and_not_the_run(tmp_path: Path) -> None:
     cache = Cache(sys.argv[1])
     for batch in range(300):
         put(cache, [f"{batch} {number}" for number in range(50)])
-    print(len(cache.findings), cache.working, cache.findings[0].sentence)
+    print(len(cache.troubles), cache.working, cache.troubles[0].sentence)
     """
     path = tmp_path / "vectors.sqlite"
     said = finished(start(code, path, preexec_fn=little_room))
@@ -182,7 +182,7 @@ def test_a_folder_that_may_not_be_written_ends_the_caching_and_not_the_run(fille
     for batch in range(3):
         put(cache, ["a", "b"])
         assert cache.get_many("model", "document|", ["c"], 16) == {}
-    print(len(cache.findings), cache.working)
+    print(len(cache.troubles), cache.working)
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.sqlite"

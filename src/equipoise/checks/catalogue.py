@@ -5,9 +5,10 @@ Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and
 
 from __future__ import annotations
 
-from equipoise.checks import points, power, scores, units
+from equipoise.checks import embedding, points, power, scores, units
 from equipoise.checks.base import Check
-from equipoise.checks.subjects import Embedded, Scored, UnitSets
+from equipoise.checks.subjects import Embedded, Index, Scored, UnitSets, Window
+from equipoise.embed.cache import Cache
 from equipoise.errors import UnknownNameError
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Finding, Severity
@@ -95,6 +96,57 @@ judged relevant. That is higher than the true one, and "not above chance" (EQ302
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1, "b": 1}}, {"q1": {"a": 0.9, "c": 0.5}})
 evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code="EQ150",
+        title="the vector cache cannot be used",
+        severity=Severity.TIP,
+        applies_to=Cache,
+        function=embedding.cache_trouble,
+        why="""\
+Vectors are kept so that nothing is embedded twice. Where the file cannot be written or is damaged, they
+are computed anew and not kept: the figures are the same, and the work is done again each time.""",
+        remedy="make the folder writable, or set EQUIPOISE_CACHE to another one",
+        example="""\
+import numpy
+from equipoise.checks.catalogue import examine
+from equipoise.embed.cache import Cache
+cache = Cache("/dev/null/a file is no folder")
+cache.put_many("model", "query", ["text"], numpy.ones((1, 2), dtype="float32"))
+examine(cache)""",
+    ),
+    Check(
+        code="EQ151",
+        title="texts beyond the model's window",
+        severity=Severity.TIP,
+        applies_to=Window,
+        function=embedding.beyond_the_window,
+        why="""\
+A model reads a fixed number of tokens and silently drops the rest. An answer that stands in the dropped part
+cannot be found by its vector, and a model with a larger window then wins for a reason that has
+nothing to do with how well it understands.""",
+        remedy="split the texts into chunks that fit, or take a model that reads more",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import Window
+examine(Window("minilm", tokens=256, texts=100, truncated=12, lost_tokens=3400))""",
+    ),
+    Check(
+        code="EQ152",
+        title="the index misses what exact search finds",
+        severity=Severity.TIP,
+        applies_to=Index,
+        function=embedding.index_loss,
+        why="""\
+An approximate index trades some of the nearest neighbours for speed. What it misses lowers every score of the
+system, and without this figure the loss would be put down to the model.""",
+        remedy="search exactly while comparing models, or raise the index's effort",
+        example="""\
+import numpy
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import Index
+from equipoise.embed.stores.recall import RecallReport
+examine(Index("faiss:hnsw", RecallReport(10, numpy.array([1.0, 0.9, 0.7]))))""",
     ),
     Check(
         code="EQ204",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.embed.stores.recall import RecallReport
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.base import Geometry
 from equipoise.metrics.base import Metric
@@ -50,3 +51,22 @@ class Embedded:
     name: str
     vectors: Any
     geometry: Geometry
+
+
+@dataclass(frozen=True)
+class Window:
+    """How many texts were longer than what a model reads, and what it did not read; None is unknown."""
+
+    model: str
+    tokens: int | None
+    texts: int
+    truncated: int | None
+    lost_tokens: int | None
+
+
+@dataclass(frozen=True)
+class Index:
+    """A vector store that may be approximate, and how much of the exact answer it returned."""
+
+    store: str
+    recall: RecallReport

@@ -118,6 +118,6 @@ def _measured(kept: Cache) -> CacheSize:
     if not kept.path.exists():
         return CacheSize(0, 0, kept.max_bytes)
     found = kept.size()
-    for finding in kept.findings:
-        raise StoreError(f"{finding.subject}: {finding.sentence}", hint=finding.remedy)
+    for trouble in kept.troubles:
+        raise StoreError(f"{trouble.subject}: {trouble.sentence}", hint=trouble.remedy)
     return found

@@ -109,16 +109,21 @@ def embed(
 def _show(
     out: Output, report: CorpusReport, source: TextSource, model: Embedder, cache: Cache | None
 ) -> None:
+    from equipoise.checks.catalogue import examine
+    from equipoise.checks.subjects import Window
     from equipoise.report.findings import findings_part
 
     usage: Usage | None = getattr(model.encoder, "usage", None)
-    findings = cache.findings if cache is not None else ()
+    window = Window(
+        model.card.name, model.card.max_tokens, report.texts, report.truncated, report.lost_tokens
+    )
+    findings = (examine(cache) if cache is not None else ()) + examine(window)
     if out.json:
         out.data(
             {
                 "written": str(report.path),
                 **{name: value for name, value in asdict(report).items() if name != "path"},
-                "card": model.card.to_dict(),
+                "card": card.to_dict(),
                 "fingerprint": model.fingerprint,
                 "usage": None if usage is None else {**asdict(usage), "cost": usage.cost},
                 "findings": [asdict(finding) for finding in findings],
@@ -140,11 +145,6 @@ def _lines(report: CorpusReport, source: TextSource, model: Embedder, usage: Any
     ]
     if source.blank:
         lines.append(f"left out {source.blank:,} blank texts")
-    if report.truncated:
-        lines.append(
-            f"{report.truncated:,} texts are longer than the model's window of {model.card.max_tokens:,}"
-            f" tokens; {report.lost_tokens or 0:,} tokens of them were not read"
-        )
     if usage is not None and usage.requests:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
         cut = f", {usage.cut:,} texts cut" if usage.cut else ""

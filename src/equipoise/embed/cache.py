@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,12 @@ from equipoise.embed.bytesize import parse_bytes
 from equipoise.embed.cache_table import CacheSize
 from equipoise.embed.encoder import Vectors
 from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, ShapeError
-from equipoise.types import Finding, Ints, Severity
+from equipoise.types import Ints
 
 Vector = NDArray[np.float32]
 T = TypeVar("T")
 
 FILE = "vectors.sqlite"
-FINDING = "EQ150"
 MAX_BYTES = 16 * 1024**3
 AFTER_PRUNING = 0.9
 """How full the cache may stay when it prunes itself, so that this happens rarely."""
@@ -65,12 +64,20 @@ def default_max_bytes() -> int:
     return parse_bytes(given) if given else MAX_BYTES
 
 
+class Trouble(NamedTuple):
+    """What went wrong with the file of a cache, and what to do."""
+
+    subject: str
+    sentence: str
+    remedy: str
+
+
 class Cache:
     """A store of vectors by content; opened at its first use.
 
     ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
     vectors that were not used for longest are dropped. What could not be kept, and why, stands in
-    ``findings``; ``damaged`` counts the rows that were there and could not be trusted.
+    ``troubles``; ``damaged`` counts the rows that were there and could not be trusted.
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class Cache:
         self.max_bytes = _bound(default_max_bytes() if max_bytes is None else max_bytes)
         self.damaged = 0
         self._clock = clock
-        self._findings: list[Finding] = []
+        self._troubles: list[Trouble] = []
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
@@ -103,9 +110,9 @@ class Cache:
         return not self._off
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def troubles(self) -> tuple[Trouble, ...]:
         """What went wrong with the file, if anything did."""
-        return tuple(self._findings)
+        return tuple(self._troubles)
 
     def get_many(
         self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None
@@ -249,8 +256,7 @@ class Cache:
         self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", remedy)
 
     def _complain(self, sentence: str, remedy: str) -> None:
-        subject = f"the vector cache {self.path}"
-        self._findings.append(Finding(FINDING, Severity.TIP, subject, sentence, remedy))
+        self._troubles.append(Trouble(f"the vector cache {self.path}", sentence, remedy))
 
 
 def _bound(max_bytes: int) -> int:

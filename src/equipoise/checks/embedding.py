@@ -1,0 +1,42 @@
+"""Checks of how vectors came about: the cache, the model's window, the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equipoise.checks.base import Complaint, counted
+from equipoise.checks.subjects import Index, Window
+from equipoise.embed.cache import Cache
+from equipoise.stats.numbers import count, figure
+
+LOST_RECALL = 0.01
+
+
+def cache_trouble(cache: Cache) -> Iterator[Complaint]:
+    """EQ150: the file of the cache cannot be used, or parts of it could not be trusted."""
+    for trouble in cache.troubles:
+        yield Complaint(trouble.subject, trouble.sentence, (str(cache.path),), trouble.remedy)
+
+
+def beyond_the_window(window: Window) -> Iterator[Complaint]:
+    """EQ151: texts that the model reads only in part."""
+    if window.truncated:
+        reads = f"{count(window.tokens)} tokens" if window.tokens is not None else "its window"
+        yield Complaint(
+            window.model,
+            f"{counted(window.truncated, 'text')} of {count(window.texts)} are longer than {reads}; "
+            f"{counted(window.lost_tokens or 0, 'token')} of them were not read",
+            (f"{figure(window.truncated / window.texts, 4)} of the texts",),
+        )
+
+
+def index_loss(index: Index) -> Iterator[Complaint]:
+    """EQ152: an approximate index misses what an exact search finds."""
+    recall = index.recall
+    if recall.recall < 1 - LOST_RECALL:
+        yield Complaint(
+            index.store,
+            f"the index returns {figure(recall.recall, 4)} of the {recall.k} nearest on average, "
+            f"{figure(recall.worst, 4)} in the worst case",
+            (f"{count(recall.complete)} of {counted(len(recall.per_query), 'query')} complete",),
+        )
