@@ -123,7 +123,7 @@ def _show(
             {
                 "written": str(report.path),
                 **{name: value for name, value in asdict(report).items() if name != "path"},
-                "card": card.to_dict(),
+                "card": model.card.to_dict(),
                 "fingerprint": model.fingerprint,
                 "usage": None if usage is None else {**asdict(usage), "cost": usage.cost},
                 "findings": [asdict(finding) for finding in findings],
