@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.embed.model import embedder
 from equipoise.types import Role
 
@@ -72,7 +72,7 @@ def _rate(count: int, seconds: float) -> str:
 
 def _corpus(count: int) -> list[Row]:
     """Short texts through WordLlama into a file, in a process of its own."""
-    from equipoise.embed.packaged import is_installed
+    from equipoise.embed.local.packaged import is_installed
 
     if not is_installed("wordllama"):
         return []

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest, number_printed_by, seconds_of
+from equipoise.embed.local.packaged import is_installed, packaged
 from equipoise.embed.model import embedder
-from equipoise.embed.packaged import is_installed, packaged
 
 FLOP_PER_TOKEN = 2 * 6 * (4 * 384**2 + 2 * 384 * 1536)
 """The matrix products of MiniLM's six layers; attention between tokens comes on top, 10 % at 250 tokens."""

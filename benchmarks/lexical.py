@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.embed.bm25 import BM25
-from equipoise.embed.leading import leading_columns
-from equipoise.embed.tfidf import Tfidf
+from equipoise.embed.lexical.bm25 import BM25
+from equipoise.embed.lexical.leading import leading_columns
+from equipoise.embed.lexical.tfidf import Tfidf
 
 WORDS = r"\w+"
 K = 10

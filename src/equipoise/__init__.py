@@ -16,7 +16,7 @@ from equipoise.version import __version__
 
 if TYPE_CHECKING:
     from equipoise.data.dataset import Dataset
-    from equipoise.embed.chunk import FixedSizeChunker
+    from equipoise.embed.chunk.chunkers import FixedSizeChunker
     from equipoise.embed.model import embedder
     from equipoise.embed.retriever import retriever
     from equipoise.errors import EquipoiseError
@@ -46,7 +46,7 @@ _HOMES = {
     "Estimate": "equipoise.stats.result",
     "Evidence": "equipoise.evidence.base",
     "Finding": "equipoise.types",
-    "FixedSizeChunker": "equipoise.embed.chunk",
+    "FixedSizeChunker": "equipoise.embed.chunk.chunkers",
     "Interval": "equipoise.stats.interval",
     "Labels": "equipoise.evidence.labels",
     "Manifest": "equipoise.run.manifest",

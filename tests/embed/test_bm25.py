@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.bm25 import BM25, METHODS
+from equipoise.embed.lexical.bm25 import BM25, METHODS
+from equipoise.embed.lexical.words import WordRule
 from equipoise.embed.retriever import retriever
-from equipoise.embed.words import WordRule
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 
 DOCUMENTS = [

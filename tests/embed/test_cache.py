@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.block import bytes_needed, keys_of, pack, unpack
-from equipoise.embed.bytesize import parse_bytes
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.block import bytes_needed, keys_of, pack, unpack
+from equipoise.embed.cache.bytesize import parse_bytes
+from equipoise.embed.cache.cache import Cache
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
 
 MODEL, ROLE = "onnx:minilm#53aa5117", "document|"

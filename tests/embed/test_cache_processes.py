@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 
 MODEL, ROLE = "model", "document|"
 BATCH, DIMS = 50, 16
@@ -24,7 +24,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from pathlib import Path
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 
 def vector(text):
     return np.random.default_rng(abs(hash_of(text))).normal(size=16).astype(np.float32)

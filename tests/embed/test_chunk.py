@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.chunk import Chunk, FixedSizeChunker, SectionChunker, SentenceChunker, chunker
-from equipoise.embed.tokenizer import Tokenizer, tokenizer_for
-from equipoise.embed.tokens import Words
+from equipoise.embed.chunk.chunkers import Chunk, FixedSizeChunker, SectionChunker, SentenceChunker, chunker
+from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
+from equipoise.embed.chunk.tokens import Words
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.types import Ints
 

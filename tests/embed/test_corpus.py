@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.data.arrays import read_array, read_matrix
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.embed.corpus import embed_to_file
 from equipoise.embed.model import Embedder, embedder
 from equipoise.errors import InputError, ParameterError, StoreError
@@ -206,7 +206,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_corpus_model import Model, TEXTS
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.embed.corpus import embed_to_file
 from equipoise.embed.model import embedder
 

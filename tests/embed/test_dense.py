@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.embed.bm25 import BM25
+from equipoise.embed.lexical.bm25 import BM25
 from equipoise.embed.model import embedder
 from equipoise.embed.retriever import retriever
 from equipoise.errors import InputError, ParameterError, UnknownNameError

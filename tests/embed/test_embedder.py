@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
+from equipoise.embed.local.packaged import is_installed
 from equipoise.embed.model import Embedder, embedder
-from equipoise.embed.packaged import is_installed
 from equipoise.embed.spec import parse_spec
 from equipoise.errors import (
     EquipoiseError,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.bm25 import BM25
 from equipoise.embed.fusion import ReciprocalRank, Sum, read_fusion, reciprocal_ranks
+from equipoise.embed.lexical.bm25 import BM25
+from equipoise.embed.lexical.tfidf import Tfidf
 from equipoise.embed.retriever import has_lexical_baseline, retriever
 from equipoise.embed.spec import parse_spec
-from equipoise.embed.tfidf import Tfidf
 from equipoise.errors import ParameterError, UnknownNameError
 
 DOCUMENTS = ["a red fox", "the blue whale sea", "red sea and fox", "a grey stone", "fox fox fox", "a red fox"]

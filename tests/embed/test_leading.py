@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.embed.leading import leading_columns
+from equipoise.embed.lexical.leading import leading_columns
 
 
 def by_sorting(scores, k):

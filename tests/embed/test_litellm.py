@@ -16,7 +16,7 @@ if find_spec("litellm") is None:  # importing it here would let it fetch its tab
     pytest.skip("litellm is not installed", allow_module_level=True)
 
 from equipoise.embed.adapters.litellm import LitellmEncoder, load
-from equipoise.embed.retry import Patience
+from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.spec import parse_spec
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
 from equipoise.types import Role

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from equipoise.embed.local.packaged import is_installed, packaged
 from equipoise.embed.model import Embedder, embedder
-from equipoise.embed.packaged import is_installed, packaged
 
 PARAPHRASES = [
     ("A man is eating a piece of bread.", "Someone eats some bread."),

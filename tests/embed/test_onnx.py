@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.embed.local.onnx_bytes import Graph
 from equipoise.embed.model import embedder
-from equipoise.embed.onnx_bytes import Graph
 from equipoise.errors import InputError, ParameterError
 
 pytest.importorskip("onnxruntime")

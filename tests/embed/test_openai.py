@@ -16,9 +16,9 @@ from embedding_server import DIMS, Service, vector
 pytest.importorskip("openai")
 
 from equipoise.embed.adapters.openai import OpenAIEncoder, load
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
+from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.model import Embedder
-from equipoise.embed.retry import Patience
 from equipoise.embed.spec import parse_spec
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError, TooLongError
 from equipoise.types import Role

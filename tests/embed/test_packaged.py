@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.embed import packaged as module
-from equipoise.embed.packaged import PACKAGES, Package, is_installed, packaged
+from equipoise.embed.local import packaged as module
+from equipoise.embed.local.packaged import PACKAGES, Package, is_installed, packaged
 from equipoise.errors import InputError, MissingExtraError
 
 

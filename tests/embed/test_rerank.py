@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.bm25 import BM25
 from equipoise.embed.card import Card
-from equipoise.embed.maxsim import MaxSim
-from equipoise.embed.rerank import Reranked, Reranker, rerank, reranker
-from equipoise.embed.rerank_fusion import FusionReranker
+from equipoise.embed.lexical.bm25 import BM25
+from equipoise.embed.rerank.fusion import FusionReranker
+from equipoise.embed.rerank.maxsim import MaxSim
+from equipoise.embed.rerank.rerank import Reranked, Reranker, rerank, reranker
 from equipoise.errors import (
     InputError,
     MissingExtraError,

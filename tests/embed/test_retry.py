@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.embed.parallel import run_all
-from equipoise.embed.redact import HIDDEN, redacted, secrets_of
-from equipoise.embed.refusal import refusal_of, wait_asked_for
-from equipoise.embed.retry import STOPPED, Patience, Refusal, Refused, persist
+from equipoise.embed.hosted.parallel import run_all
+from equipoise.embed.hosted.redact import HIDDEN, redacted, secrets_of
+from equipoise.embed.hosted.refusal import refusal_of, wait_asked_for
+from equipoise.embed.hosted.retry import STOPPED, Patience, Refusal, Refused, persist
 
 PASSING = Refusal("busy", again=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.embed.tensors import read_tensors
+from equipoise.embed.local.tensors import read_tensors
 from equipoise.errors import FormatError
 
 library = pytest.importorskip("safetensors.numpy")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed import grams
+from equipoise.embed.lexical import grams
+from equipoise.embed.lexical.tfidf import Tfidf
+from equipoise.embed.lexical.words import fold
 from equipoise.embed.retriever import retriever
-from equipoise.embed.tfidf import Tfidf
-from equipoise.embed.words import fold
 from equipoise.errors import ParameterError, UnknownNameError
 
 DOCUMENTS = [

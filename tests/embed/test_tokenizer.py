@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed import tokens
-from equipoise.embed.tokenizer import Tokenizer, tokenizer_for
+from equipoise.embed.chunk import tokens
+from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
 from equipoise.errors import InputError, UnknownNameError
 
 LONG = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600

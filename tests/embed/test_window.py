@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.embed import window as module
-from equipoise.embed.window import Window
+from equipoise.embed.local import window as module
+from equipoise.embed.local.window import Window
 from equipoise.errors import InputError
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -48,7 +48,7 @@ def test_a_long_text_read_in_stretches_is_the_text_read_whole(words, most):
     whole = Window(tokenizer(), most).cut([text, "a"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LONG", 16)
-        patch.setattr("equipoise.embed.tokens._STRETCH", 16)
+        patch.setattr("equipoise.embed.chunk.tokens._STRETCH", 16)
         parts = Window(tokenizer(), most)
         assert parts.cut([text, "a"]) == whole
         assert parts.cut([parts.head(text)]).ids == whole.ids[:1]

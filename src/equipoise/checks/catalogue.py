@@ -8,7 +8,7 @@ from __future__ import annotations
 from equipoise.checks import embedding, points, power, scores, units
 from equipoise.checks.base import Check
 from equipoise.checks.subjects import Embedded, Index, Scored, UnitSets, Window
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.errors import UnknownNameError
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Finding, Severity
@@ -110,7 +110,7 @@ are computed anew and not kept: the figures are the same, and the work is done a
         example="""\
 import numpy
 from equipoise.checks.catalogue import examine
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 cache = Cache("/dev/null/a file is no folder")
 cache.put_many("model", "query", ["text"], numpy.ones((1, 2), dtype="float32"))
 examine(cache)""",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.checks.base import Complaint, counted
 from equipoise.checks.subjects import Index, Window
-from equipoise.embed.cache import Cache
+from equipoise.embed.cache.cache import Cache
 from equipoise.stats.numbers import count, figure
 
 LOST_RECALL = 0.01

@@ -9,9 +9,9 @@ import click
 from equipoise.cli import options
 from equipoise.cli.lazy import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.embed.bytesize import bytes_text, parse_bytes
-from equipoise.embed.cache import Cache
-from equipoise.embed.cache_table import CacheSize
+from equipoise.embed.cache.bytesize import bytes_text, parse_bytes
+from equipoise.embed.cache.cache import Cache
+from equipoise.embed.cache.table import CacheSize
 from equipoise.errors import ParameterError, StoreError
 from equipoise.report.table import Column, FittedTable
 

@@ -70,7 +70,7 @@ def demo(out: Output, output: str | None, seed: int) -> int:
 
 def _rankings(data: Dataset, systems: tuple[str, ...], step: Step) -> dict[str, Evidence]:
     """Where each system ranks the right passages."""
-    from equipoise.embed.cache import Cache
+    from equipoise.embed.cache.cache import Cache
     from equipoise.embed.retriever import retriever
     from equipoise.tasks.retrieve import retrieve
 

@@ -119,7 +119,7 @@ def _device(deep: bool) -> str:
 
 def _cache() -> Row:
     """Whether the cache folder, or the nearest folder above it that exists, can be written."""
-    from equipoise.embed.cache import cache_folder
+    from equipoise.embed.cache.cache import cache_folder
 
     folder = cache_folder()
     nearest = next(each for each in (folder, *folder.parents) if each.exists())

@@ -17,9 +17,9 @@ from equipoise.cli.texts import TextSource, read_texts
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from equipoise.embed.cache import Cache
+    from equipoise.embed.cache.cache import Cache
     from equipoise.embed.corpus import CorpusReport
-    from equipoise.embed.hosted import Usage
+    from equipoise.embed.hosted.encoder import Usage
     from equipoise.embed.model import Embedder
 
 HELP = """
@@ -76,7 +76,7 @@ def embed(
     no_cache: bool,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.embed.cache import Cache
+    from equipoise.embed.cache.cache import Cache
     from equipoise.embed.corpus import embed_to_file
     from equipoise.embed.model import embedder
     from equipoise.embed.rowfile import SUFFIXES

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.embed.tokens import checked_text
+from equipoise.embed.chunk.tokens import checked_text
 from equipoise.errors import InputError
 from equipoise.types import Ints
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Vectors
+from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.retriever import Blocks, Fitted, Retriever, Scale, fingerprint_of
 from equipoise.embed.spec import Spec, parse_spec
-from equipoise.embed.words import require_texts
 from equipoise.errors import ParameterError
 from equipoise.geometry import Cosine, Geometry, Neighbours, nearest, score_blocks
 from equipoise.geometry import geometry as geometry_of

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.embed.card import Card
+from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.retriever import (
     LEXICAL,
     Blocks,
@@ -28,7 +29,6 @@ from equipoise.embed.retriever import (
     retriever,
 )
 from equipoise.embed.spec import parse_spec
-from equipoise.embed.words import require_texts
 from equipoise.errors import ParameterError, did_you_mean
 from equipoise.geometry import Points
 from equipoise.types import Floats

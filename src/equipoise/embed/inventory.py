@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from equipoise.embed.adapters.openai import SIZES
+from equipoise.embed.hosted.redact import key_from
 from equipoise.embed.known import BARE, KNOWN, Known
-from equipoise.embed.packaged import PACKAGES, is_installed
-from equipoise.embed.redact import key_from
+from equipoise.embed.local.packaged import PACKAGES, is_installed
 from equipoise.embed.registry import REGISTRY
 
 ENGINES: dict[str, tuple[str, ...]] = {

@@ -13,7 +13,7 @@ from equipoise.embed.encoder import Encoder
 from equipoise.types import Ints
 
 if TYPE_CHECKING:
-    from equipoise.embed.cache import Cache
+    from equipoise.embed.cache.cache import Cache
 
 _SPECIAL_TOKENS = 8
 """More than any model adds to a text."""

@@ -15,16 +15,16 @@ from equipoise.embed.batch import checked, distinct
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.known import BY_HUB_NAME, Known
+from equipoise.embed.local.workers import Workers
 from equipoise.embed.quantise import Finish
 from equipoise.embed.registry import load_encoder
 from equipoise.embed.spec import Spec, parse_spec
 from equipoise.embed.work import Progress, Work
-from equipoise.embed.workers import Workers
 from equipoise.errors import ParameterError, ShapeError
 from equipoise.types import Role
 
 if TYPE_CHECKING:
-    from equipoise.embed.cache import Cache
+    from equipoise.embed.cache.cache import Cache
 
 _NOT_OF_THE_MODEL = ("threads", "processes")
 
@@ -274,7 +274,7 @@ def _role(role: Role | str) -> Role:
 def _cache(cache: Cache | Path | str | bool | None) -> Cache | None:
     if cache is None or cache is False:
         return None
-    from equipoise.embed.cache import Cache as Store
+    from equipoise.embed.cache.cache import Cache as Store
 
     if isinstance(cache, Store):
         return cache

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from equipoise.embed.card import Card
-from equipoise.embed.leading import leading_columns
+from equipoise.embed.lexical.leading import leading_columns
+from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.spec import Spec, parse_spec
-from equipoise.embed.words import require_texts
 from equipoise.errors import ParameterError
 from equipoise.geometry import Neighbours, Points
 
@@ -107,7 +107,7 @@ class FromSpec(Protocol):
         """The retriever that the spec names."""
 
 
-LEXICAL: dict[str, tuple[str, str]] = {"bm25": ("bm25", "BM25"), "tfidf": ("tfidf", "Tfidf")}
+LEXICAL: dict[str, tuple[str, str]] = {"bm25": ("lexical.bm25", "BM25"), "tfidf": ("lexical.tfidf", "Tfidf")}
 """The kinds that score words: module and class of each."""
 
 FUSIONS = ("sum", "rrf")

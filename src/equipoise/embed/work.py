@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from equipoise.embed.batch import Distinct, blocks
 from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.lengths import Lengths
-from equipoise.embed.local import Encoded, encode_counted
-from equipoise.embed.workers import Workers
+from equipoise.embed.local.encoder import Encoded, encode_counted
+from equipoise.embed.local.workers import Workers
 from equipoise.errors import EquipoiseError, NotFiniteError, ShapeError
 from equipoise.types import Role
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.lexical.words import words_of
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
 from equipoise.embed.options import refuse_unknown_options
 from equipoise.embed.registry import SHARED_OPTIONS
 from equipoise.embed.spec import Spec
-from equipoise.embed.words import words_of
 from equipoise.types import Role
 
 OPTIONS = ("dims",)

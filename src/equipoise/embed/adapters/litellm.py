@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
 
-from equipoise.embed.answer import Answer, read_answer
 from equipoise.embed.card import Card
-from equipoise.embed.hosted import HostedEncoder
-from equipoise.embed.redact import missing_key
-from equipoise.embed.refusal import refusal_of
-from equipoise.embed.retry import Patience, Refusal, Refused
-from equipoise.embed.service import SERVICE_OPTIONS, limits_of, patience_of, positive
+from equipoise.embed.hosted.answer import Answer, read_answer
+from equipoise.embed.hosted.encoder import HostedEncoder
+from equipoise.embed.hosted.redact import missing_key
+from equipoise.embed.hosted.refusal import refusal_of
+from equipoise.embed.hosted.retry import Patience, Refusal, Refused
+from equipoise.embed.hosted.service import SERVICE_OPTIONS, limits_of, patience_of, positive
 from equipoise.embed.spec import Spec
 from equipoise.errors import ParameterError
 from equipoise.types import Role, need

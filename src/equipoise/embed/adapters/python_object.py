@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder, Vectors
-from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
 from equipoise.embed.spec import Spec
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.types import Role

@@ -10,19 +10,18 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.folder import ModelFolder
 from equipoise.embed.known import BY_HUB_NAME
-from equipoise.embed.local import Encoded, LocalEncoder
-from equipoise.embed.packaged import is_installed, packaged, sha256_of
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
+from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.packaged import is_installed, packaged
+from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
+from equipoise.embed.local.window import Window
 from equipoise.embed.spec import Spec, as_path
-from equipoise.embed.torch_engine import no_progress_bars, torch_threads
-from equipoise.embed.window import Window
 from equipoise.errors import InputError, MissingExtraError, ParameterError
 from equipoise.types import Role, need
 
 OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch")
 BATCH = 32
-_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.onnx")
 
 
 class SentenceTransformersEncoder(LocalEncoder):
@@ -68,7 +67,12 @@ def load(spec: Spec) -> Encoder:
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
-        card = Card(path.name, str(spec), origin=f"folder {path}", revision=_digest(folder))
+        card = Card(
+            path.name,
+            str(spec),
+            origin=f"folder {path}",
+            revision=f"{weights_digest(folder)} settings:{folder.settings()}",
+        )
         return _loaded(spec, path, card)
     card = Card(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
     return _loaded(spec, None, card)
@@ -88,12 +92,13 @@ def _loaded(spec: Spec, folder: Path | None, card: Card) -> Encoder:
             raise _explained(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
-    window = model.max_seq_length
+    window, asked = model.max_seq_length, f"{spec.name}@{spec.options.get('revision', 'main')}"
     facts = {
         **card.to_dict(),
         "dims": model.get_embedding_dimension(),
         "max_tokens": int(window) if window and window < 10**6 else None,
-        "revision": card.revision or _hub_revision(model, spec),
+        "revision": card.revision
+        or hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}"),
     }
     return SentenceTransformersEncoder(
         model,
@@ -117,23 +122,6 @@ def _explained(spec: Spec, folder: Path | None, error: Exception) -> Exception:
         f"{spec.name} could not be loaded from the hub: {reason}",
         hint="check the name and the network, or name a folder; minilm, use and wordllama need no network",
     )
-
-
-def _digest(folder: ModelFolder) -> str:
-    """What the files are; a folder without any is refused before the library tries the network."""
-    files = sorted(each for pattern in _WEIGHTS for each in folder.path.rglob(pattern))
-    if not files:
-        raise InputError(
-            f"{folder.path} holds no weights: no .safetensors or .bin file",
-            hint="name the folder that the model was saved to",
-        )
-    weights = "+".join(sha256_of(each)[: 64 if len(files) == 1 else 16] for each in files)
-    return f"sha256:{weights} settings:{folder.settings()}"
-
-
-def _hub_revision(model: Any, spec: Spec) -> str:
-    config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    return str(getattr(config, "_commit_hash", None) or f"{spec.name}@{spec.options.get('revision', 'main')}")
 
 
 def _prompts(model: Any) -> dict[Role, str]:

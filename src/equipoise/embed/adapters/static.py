@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder, Vectors
-from equipoise.embed.folder import ModelFolder
-from equipoise.embed.local import Encoded, LocalEncoder
-from equipoise.embed.packaged import packaged, sha256_of
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
+from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.packaged import packaged, sha256_of
+from equipoise.embed.local.tensors import read_tensors
+from equipoise.embed.local.window import Window
 from equipoise.embed.quantise import unit
 from equipoise.embed.spec import Spec, as_path
-from equipoise.embed.tensors import read_tensors
-from equipoise.embed.window import Window
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.types import Role
 

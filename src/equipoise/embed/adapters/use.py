@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from equipoise.embed.card import Card
+from equipoise.embed.chunk.tokens import stretches
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.local import Encoded, LocalEncoder
-from equipoise.embed.packaged import packaged
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
+from equipoise.embed.local.packaged import packaged
 from equipoise.embed.spec import Spec
-from equipoise.embed.tokens import stretches
 from equipoise.errors import ParameterError
 from equipoise.types import Role, need
 

@@ -18,8 +18,8 @@ from equipoise.data.arrays import read_array, read_matrix
 from equipoise.data.text import open_text
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.local import Encoded, LocalEncoder
-from equipoise.embed.packaged import sha256_of
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
+from equipoise.embed.local.packaged import sha256_of
 from equipoise.embed.spec import Spec, as_path
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, ShapeError
 from equipoise.types import Role, need

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.embed.chunk.tokens import checked_text
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.stores.ties import settled
-from equipoise.embed.tokens import checked_text
 from equipoise.errors import (
     DuplicateError,
     InputError,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.embed.tokens import stretches
+from equipoise.embed.chunk.tokens import stretches
 from equipoise.errors import InputError
 from equipoise.types import need
 

@@ -1,4 +1,4 @@
-"""What the rerankers on torch share: threads and bars set for a call and put back, weights by their hash."""
+"""What models on torch share: threads and bars set for a call and put back, weights by their hash."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from equipoise.embed.folder import ModelFolder
-from equipoise.embed.packaged import sha256_of
+from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.packaged import sha256_of
 from equipoise.errors import InputError
 from equipoise.types import need
 
@@ -39,7 +39,9 @@ def no_progress_bars() -> Iterator[None]:
 
 def weights_digest(folder: ModelFolder) -> str:
     """What the weights are; a folder without any is refused before a library tries the network."""
-    files = sorted(each for kind in ("*.safetensors", "*.bin") for each in folder.path.rglob(kind))
+    files = sorted(
+        each for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for each in folder.path.rglob(kind)
+    )
     if not files:
         raise InputError(
             f"{folder.path} holds no weights: no .safetensors or .bin file",

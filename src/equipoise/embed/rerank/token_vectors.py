@@ -11,11 +11,11 @@ import numpy as np
 from equipoise.embed.batch import token_batches
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Vectors
-from equipoise.embed.folder import ModelFolder
 from equipoise.embed.known import BY_ALIAS
-from equipoise.embed.packaged import packaged
+from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.packaged import packaged
+from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
 from equipoise.embed.spec import Spec
-from equipoise.embed.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
 from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
 from equipoise.types import need
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-from equipoise.embed.redact import redacted
-from equipoise.embed.retry import AGAIN, Refusal
+from equipoise.embed.hosted.redact import redacted
+from equipoise.embed.hosted.retry import AGAIN, Refusal
 
 _TOO_LARGE = re.compile(
     r"context.?length|too (?:long|large|many|big)|(?:maximum|max)\b.{0,60}?(?:token|length|batch|input|size)"

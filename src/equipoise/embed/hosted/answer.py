@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.embed.encoder import Vectors
-from equipoise.embed.retry import Refusal, Refused
+from equipoise.embed.hosted.retry import Refusal, Refused
 
 _FLOAT = np.dtype("<f4")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.embed.postings import Postings, tally
+from equipoise.embed.lexical.postings import Postings, tally
 from equipoise.types import Ints
 
 _ROOM = 2**62

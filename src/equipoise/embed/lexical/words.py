@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from equipoise.embed.stopwords import STOPWORDS
-from equipoise.embed.tokens import checked_text
+from equipoise.embed.chunk.tokens import checked_text
+from equipoise.embed.lexical.stopwords import STOPWORDS
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.types import Ints, need
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from equipoise.embed.card import Card
-from equipoise.embed.folder import ModelFolder
-from equipoise.embed.rerank import Reranker
+from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
+from equipoise.embed.rerank.rerank import Reranker
 from equipoise.embed.retriever import fingerprint_of
 from equipoise.embed.spec import Spec
-from equipoise.embed.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
 from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
 from equipoise.types import Floats, need
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.embed.onnx_bytes import MICROSOFT, Graph
+from equipoise.embed.local.onnx_bytes import MICROSOFT, Graph
 from equipoise.errors import InputError
 
 Arrays = Mapping[str, NDArray[np.float32]]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from equipoise.embed.block import Keys, bytes_needed, pack, unpack
-from equipoise.embed.cache_file import used_bytes, writing
+from equipoise.embed.cache.block import Keys, bytes_needed, pack, unpack
+from equipoise.embed.cache.file import used_bytes, writing
 from equipoise.embed.encoder import Vectors
 from equipoise.types import Bools, Ints
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from equipoise.embed.packaged import PACKAGES
+from equipoise.embed.chunk.tokens import Cl100k, Tokenizer, TokenizerFile, Words, default_tokenizer
+from equipoise.embed.local.packaged import PACKAGES
 from equipoise.embed.spec import Spec, parse_spec
-from equipoise.embed.tokens import Cl100k, Tokenizer, TokenizerFile, Words, default_tokenizer
 from equipoise.errors import InputError, MissingExtraError
 
 __all__ = ["Tokenizer", "tokenizer_for"]

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.quantise import unit
-from equipoise.embed.rerank import Reranker
+from equipoise.embed.rerank.rerank import Reranker
 from equipoise.embed.retriever import fingerprint_of
 from equipoise.embed.spec import Spec
 from equipoise.types import Floats
@@ -42,7 +42,7 @@ class MaxSim(Reranker):
     @classmethod
     def from_spec(cls, spec: Spec) -> MaxSim:
         """From ``maxsim:``, which takes MiniLM, or ``maxsim:NAME``."""
-        from equipoise.embed.token_vectors import load_token_encoder
+        from equipoise.embed.rerank.token_vectors import load_token_encoder
 
         return cls(load_token_encoder(spec))
 

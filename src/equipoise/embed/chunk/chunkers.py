@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-from equipoise.embed.layout import Layout, Span
-from equipoise.embed.sections import markdown_sections
-from equipoise.embed.sentences import sentence_starts
-from equipoise.embed.tokenizer import Tokenizer, tokenizer_for
-from equipoise.embed.tokens import checked_text
+from equipoise.embed.chunk.layout import Layout, Span
+from equipoise.embed.chunk.sections import markdown_sections
+from equipoise.embed.chunk.sentences import sentence_starts
+from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
+from equipoise.embed.chunk.tokens import checked_text
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.embed.tokens import Tokenizer
+from equipoise.embed.chunk.tokens import Tokenizer
 from equipoise.types import Bools, Ints
 
 Span = tuple[int, int]

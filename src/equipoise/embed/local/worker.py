@@ -9,7 +9,7 @@ import sys
 from typing import Any, BinaryIO
 
 from equipoise.embed.encoder import Encoder
-from equipoise.embed.local import encode_counted
+from equipoise.embed.local.encoder import encode_counted
 from equipoise.embed.registry import load_encoder
 from equipoise.errors import EquipoiseError
 

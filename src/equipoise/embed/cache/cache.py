@@ -21,10 +21,11 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.embed import cache_file, cache_table
-from equipoise.embed.block import Keys, keys_of
-from equipoise.embed.bytesize import parse_bytes
-from equipoise.embed.cache_table import CacheSize
+from equipoise.embed.cache import file as cache_file
+from equipoise.embed.cache import table as cache_table
+from equipoise.embed.cache.block import Keys, keys_of
+from equipoise.embed.cache.bytesize import parse_bytes
+from equipoise.embed.cache.table import CacheSize
 from equipoise.embed.encoder import Vectors
 from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, ShapeError
 from equipoise.types import Ints

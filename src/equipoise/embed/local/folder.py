@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.embed.packaged import sha256_of
+from equipoise.embed.local.packaged import sha256_of
 from equipoise.errors import InputError
 from equipoise.types import Role
 

@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.embed.card import Card
 from equipoise.embed.fusion import RRF_K, reciprocal_ranks, split_parts
 from equipoise.embed.options import number_option, refuse_unknown_options
-from equipoise.embed.rerank import RERANKERS, Reranker, reranker
+from equipoise.embed.rerank.rerank import RERANKERS, Reranker, reranker
 from equipoise.embed.retriever import Retriever, fingerprint_of, retriever
 from equipoise.embed.spec import Spec
 from equipoise.errors import ParameterError

@@ -1,7 +1,7 @@
 """One model in several processes: each loads it for itself and takes the next block of texts.
 
-A worker is a fresh interpreter (``equipoise.embed.worker``) that talks through pipes, so the caller's script
-is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
+A worker is a fresh interpreter (``equipoise.embed.local.worker``) that talks through pipes, so the caller's
+script is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import Any
 
-from equipoise.embed.local import Encoded, LocalEncoder
+from equipoise.embed.local.encoder import Encoded, LocalEncoder
 from equipoise.embed.spec import Spec
 from equipoise.errors import EquipoiseError
 from equipoise.types import Role
@@ -87,7 +87,7 @@ class _Worker:
     def __init__(self, spec: Spec) -> None:
         path = os.pathsep.join(each or os.getcwd() for each in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "equipoise.embed.worker"],
+            [sys.executable, "-m", "equipoise.embed.local.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},

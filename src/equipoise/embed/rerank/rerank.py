@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from equipoise.embed.card import Card
-from equipoise.embed.leading import leading_columns
+from equipoise.embed.lexical.leading import leading_columns
 from equipoise.embed.retriever import Blocks, Fitted, Retriever, Scale, fingerprint_of
 from equipoise.embed.spec import Spec, parse_spec
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
@@ -50,7 +50,7 @@ class FromSpec(Protocol):
 RERANKERS: dict[str, tuple[str, str]] = {
     "cross-encoder": ("cross_encoder", "CrossEncoderReranker"),
     "maxsim": ("maxsim", "MaxSim"),
-    "fusion": ("rerank_fusion", "FusionReranker"),
+    "fusion": ("fusion", "FusionReranker"),
 }
 """Kinds of rerankers: module and class of each."""
 
@@ -69,7 +69,7 @@ def reranker(spec: str | Reranker, **options: object) -> Reranker:
             "kind of reranker", kind, RERANKERS, more=f"the kinds are {', '.join(RERANKERS)}"
         )
     module, name = RERANKERS[kind.casefold()]
-    maker: FromSpec = getattr(import_module(f"equipoise.embed.{module}"), name)
+    maker: FromSpec = getattr(import_module(f"equipoise.embed.rerank.{module}"), name)
     if kind.casefold() == "fusion":
         return maker.from_spec(Spec("fusion", rest).with_options(**options))
     # Names and options of rerankers are written as those of models.

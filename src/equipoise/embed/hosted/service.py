@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from equipoise.embed.hosted import Limits
+from equipoise.embed.hosted.encoder import Limits
+from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.options import number_option
-from equipoise.embed.retry import Patience
 from equipoise.embed.spec import Spec
 from equipoise.errors import ParameterError
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from equipoise.embed.card import Card
-from equipoise.embed.grams import GramIndex, characters, words
+from equipoise.embed.lexical.grams import GramIndex, characters, words
+from equipoise.embed.lexical.postings import Postings, tally
+from equipoise.embed.lexical.words import Lexicon, WordRule, fold, require_texts
 from equipoise.embed.options import refuse_unknown_options
-from equipoise.embed.postings import Postings, tally
 from equipoise.embed.retriever import Blocks, Fitted, Retriever, Scale, fingerprint_of
 from equipoise.embed.spec import Spec
-from equipoise.embed.words import Lexicon, WordRule, fold, require_texts
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.types import Floats
 

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise.embed.answer import Answer
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder, Vectors
-from equipoise.embed.parallel import run_all
-from equipoise.embed.retry import STOPPED, Patience, Refusal, Refused, persist
+from equipoise.embed.hosted.answer import Answer
+from equipoise.embed.hosted.parallel import run_all
+from equipoise.embed.hosted.retry import STOPPED, Patience, Refusal, Refused, persist
 from equipoise.errors import MissingExtraError, PartialError, TooLongError
 from equipoise.types import Ints, Role
 

@@ -1,0 +1,1 @@
+"""Nothing is embedded twice: vectors kept by content in one file."""

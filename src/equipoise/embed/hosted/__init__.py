@@ -1,0 +1,1 @@
+"""Models behind an HTTP service: retries, refusals, and no key in any output."""

@@ -1,0 +1,1 @@
+"""Models that run here: their files, their graph, their worker processes."""
