@@ -79,6 +79,23 @@ def test_excluded_columns_are_never_candidates():
     assert ranking.candidates.tolist() == [3, 3]
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float16, bool])
+def test_scores_of_any_kind_of_number_are_ranked(kind):
+    scores = np.array([[3, 1, 2], [0, 1, 1]]).astype(kind)
+    expected = Ranking.from_scores(scores.astype(float), [2, 1])
+    assert_same(Ranking.from_scores(scores, [2, 1]), expected)
+
+
+def test_arrays_may_stand_where_dicts_do():
+    assert_same(Ranking.from_runs([[3, 1]], [[1, 2, 3]]), Ranking.from_lists([[1, 2, 3]], [[3, 1]]))
+
+
+def test_vectors_without_a_direction_are_named():
+    ranking = Ranking.from_embeddings(np.eye(2), np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), [0, 2])
+    assert "1 of 3 points" in ranking.invalid_points
+    assert Ranking.from_embeddings(np.eye(2), np.eye(2), [0, 1]).invalid_points == ""
+
+
 def test_several_targets_a_unit_are_ranked_each():
     ranking = Ranking.from_scores(np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), [[2, 0], [1]])
     assert ranking.above.tolist() == [0, 2, 1]
@@ -96,6 +113,10 @@ def test_torch_tensors_are_counted_without_leaving_torch():
     assert_same(Ranking.from_scores(half, torch.from_numpy(targets), exclude=0), expected)
     live = torch.from_numpy(scores).requires_grad_()
     assert_same(Ranking.from_scores(live, targets, exclude=[0]), expected)
+    with pytest.raises(NotFiniteError, match="unit 1"):
+        Ranking.from_scores(torch.tensor([[1.0, 2.0], [float("nan"), 1.0]], dtype=torch.bfloat16), [0, 1])
+    counted = torch.from_numpy(scores.astype(np.int64))
+    assert_same(Ranking.from_scores(counted, targets, exclude=[0]), expected)
     if torch.cuda.is_available():
         assert_same(Ranking.from_scores(torch.from_numpy(scores).cuda(), targets, exclude=0), expected)
 
@@ -170,13 +191,11 @@ def test_taking_units_is_indexing_each_of_them(index, seed):
     names = [f"u{u}" for u in range(6)]
     ranking = Ranking.from_lists(lists, truth, unit_ids=names)
     taken = ranking.take(np.array(index, dtype=np.int64))
-    direct = Ranking.from_lists(
-        [lists[u] for u in index], [truth[u] for u in index], unit_ids=[names[u] for u in index]
-    )
+    assert list(taken.unit_ids) == [names[u] for u in index]
     if index:
-        assert_same(taken, direct)
-    else:
-        assert len(taken) == 0
+        direct = Ranking.from_lists([lists[u] for u in index], [truth[u] for u in index])
+        for name in COUNTED:
+            np.testing.assert_array_equal(getattr(taken, name), getattr(direct, name), err_msg=name)
 
 
 def test_random_places_are_distinct_and_uniform():
@@ -267,6 +286,14 @@ def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
         (lambda: Ranking.from_scores(np.full((2, 3), np.nan), [0, 1]), NotFiniteError, "unit 0"),
         (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[0]), InputError, "excluded column"),
         (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[7]), InputError, "column 7"),
+        (
+            lambda: Ranking.from_scores(np.eye(2), [0, 1], unit_ids=["a", "a"]),
+            DuplicateError,
+            "appears 2 times",
+        ),
+        (lambda: Ranking.from_lists([[1]], [[1]], unit_ids=["a", "b"]), ShapeError, "2 unit ids for 1"),
+        (lambda: Ranking.from_scores(np.array([["a", "b"]]), [0]), InputError, "no real numbers"),
+        (lambda: Ranking.from_scores(np.ones((1, 2), dtype=complex), [0]), InputError, "no real numbers"),
         (lambda: Ranking.from_ranks([0], candidates=3), InputError, "rank 0"),
         (lambda: Ranking.from_ranks([4], candidates=3), InputError, "rank 4"),
         (lambda: Ranking.from_embeddings(np.eye(2), np.eye(2), [[5], [0]]), InputError, "row 5"),

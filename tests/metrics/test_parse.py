@@ -173,3 +173,29 @@ def test_a_broken_plugin_is_named_with_its_fault(tmp_path, content, words):
         builtin().with_plugin(path)
     with pytest.raises(InputError, match="no plugin file"):
         builtin().with_plugin(tmp_path / "none.py")
+
+
+def test_a_metric_that_fails_is_named_with_its_fault():
+    class Broken(Share):
+        def calculate(self, results):
+            return 1 / 0
+
+    with pytest.raises(UndefinedError, match="share_first failed: ZeroDivisionError"):
+        Broken().measure(RANKING)
+
+
+def test_the_name_may_be_an_attribute_of_the_class():
+    class Named(BaseMetric):
+        name = "my_name"
+
+        def calculate(self, results):
+            return 0.5
+
+    (metric,) = parse([Named])
+    assert metric.name == "my_name"
+    assert metric.measure(RANKING).value == 0.5
+
+
+def test_what_is_no_metric_is_refused():
+    with pytest.raises(ParameterError, match="3 is neither"):
+        parse([3])

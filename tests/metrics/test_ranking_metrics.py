@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from equipoise.errors import UndefinedError
+from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
 from equipoise.metrics.ranking import METRICS
@@ -244,7 +244,7 @@ def test_random_embeddings_give_a_mean_rank_of_half_the_nodes():
 def test_the_largest_similarity_is_one_for_a_hit_and_the_nearest_miss_otherwise():
     truth = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[3], [9]])
     near = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[1, 2], [5, 6]], gains=[[0.2, 0.6], [0.3, 0.8]])
-    ranking = with_near(truth, near)
+    ranking = truth.with_near(near)
     np.testing.assert_allclose(parse("MaxOntSim@1")[0].per_unit(ranking), [0.2, 0.0])
     np.testing.assert_allclose(parse("MaxOntSim@2")[0].per_unit(ranking), [0.6, 0.3])
     np.testing.assert_allclose(parse("MaxOntSim@3")[0].per_unit(ranking), [1.0, 0.8])
@@ -256,13 +256,14 @@ def test_the_largest_similarity_of_equal_scores_is_the_mean_over_their_orders(un
     similar = [None if gain is None else gain / 4 for gain in gains]
     run = {"q": {f"d{i}": score for i, score in enumerate(scores)}}
     near = Ranking.from_runs({"q": {f"d{i}": s for i, s in enumerate(similar) if s is not None and i}}, run)
-    ranking = with_near(Ranking.from_runs({"q": {"d0": 1}}, run), near)
+    ranking = Ranking.from_runs({"q": {"d0": 1}}, run).with_near(near)
     levels = [1.0, *similar[1:]]
     slow = reference.expected(lambda order: max([g or 0.0 for g in order[:k]]), scores, levels)
     assert value(f"MaxOntSim@{k}", ranking) == pytest.approx(slow, abs=1e-12)
 
 
-def with_near(ranking: Ranking, near: Ranking) -> Ranking:
-    from dataclasses import replace
-
-    return replace(ranking, near=near)
+def test_a_cutoff_beyond_every_list_changes_nothing_and_costs_nothing():
+    ranking = Ranking.from_lists([[1, 2, 3]], [[3, 9]])
+    assert value("nDCG@2000000000", ranking) == value("nDCG", ranking)
+    with pytest.raises(ParameterError, match="beyond any list"):
+        parse("nDCG@100000000000000000000000")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.data.atomic import write_bytes
 from equipoise.errors import StoreError
 from equipoise.types import Ids, Ints
 
@@ -30,6 +31,9 @@ class Evidence(ABC):
 
     def __len__(self) -> int:
         return len(self.unit_ids)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} units>"
 
     @abstractmethod
     def take(self, index: Ints) -> Self:
@@ -50,7 +54,7 @@ class Evidence(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write one npz file; equal evidence gives equal bytes."""
-        Path(path).write_bytes(pack({"kind": np.array(self.kind), **self.to_arrays()}))
+        write_bytes(path, pack({"kind": np.array(self.kind), **self.to_arrays()}))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -43,8 +43,8 @@ def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
     names = as_ids(None if ids is None else host(ids), count)
     if len(names) != count:
         raise ShapeError(f"there are {len(names)} {of} ids for {count}", hint=f"give one id for each {of}")
-    distinct, times = np.unique(names, return_counts=True)
-    if len(distinct) != count:
+    if ids is not None and len(set(names.tolist())) != count:
+        distinct, times = np.unique(names, return_counts=True)
         twice = distinct[np.argmax(times)]
         raise DuplicateError(
             f"the {of} id {twice!s} appears {int(times.max())} times", hint="ids must be unique"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ShapeError
-from equipoise.evidence.base import as_ids
+from equipoise.evidence.columns import host, unique_ids
 from equipoise.evidence.counting import above_and_tied
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
@@ -39,10 +39,10 @@ def ranking_from_embeddings(
     """See ``Ranking.from_embeddings``."""
     from equipoise.geometry.search import score_blocks
 
-    queries, corpus = np.asarray(queries), np.asarray(corpus)
+    queries, corpus = host(queries), host(corpus)
     asked = _Asked.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
     blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes)
-    return asked.ranked(blocks, unit_ids)
+    return replace(asked.ranked(blocks, unit_ids), invalid_points=_complaints(geometry, queries, corpus))
 
 
 def ranking_from_blocks(
@@ -57,6 +57,14 @@ def ranking_from_blocks(
 ) -> Ranking:
     """See ``Ranking.from_blocks``."""
     return _Asked.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
+
+
+def _complaints(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
+    """What is wrong with points that could be ranked all the same, such as vectors without a direction."""
+    from equipoise.geometry import geometry as named
+
+    checked = {"queries": named(geometry).check(queries), "corpus": named(geometry).check(corpus)}
+    return "; ".join(f"{what}: {validity}" for what, validity in checked.items() if not validity.ok)
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class _Asked:
                 before[items.start + item] = int((names > str(self.rows[items][item])).sum())
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
-            as_ids(unit_ids, len(self.counts)),
+            unique_ids(unit_ids, len(self.counts)),
             self.counts,
             gain=self.gain,
             above=above,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import as_ids
+from equipoise.evidence.columns import unique_ids
 from equipoise.evidence.placement import NEVER, pool_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.rows import IdRows, gains_of, id_rows, numbers_beside
@@ -33,7 +33,7 @@ def ranking_from_lists(
             f"{len(lists.cells)} lists were retrieved for {len(truth.cells)} units",
             hint="give one row of retrieved ids a unit",
         )
-    units = as_ids(unit_ids, len(lists.cells))
+    units = unique_ids(unit_ids, len(lists.cells))
     gain = gains_of(gains, truth)
     values = None if scores is None else _scores(scores, lists, units)
     if values is not None:
@@ -72,7 +72,7 @@ def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> 
     count = len(array)
     pool = np.full(count, candidates, dtype=np.int64)
     return Ranking.of_items(
-        as_ids(unit_ids, count),
+        unique_ids(unit_ids, count),
         np.ones(count, dtype=np.int64),
         gain=np.ones(count),
         above=array.astype(np.int64) - 1,

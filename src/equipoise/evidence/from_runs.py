@@ -11,6 +11,7 @@ import numpy as np
 
 from equipoise.errors import InputError, NotFiniteError
 from equipoise.evidence.counting import above_and_tied
+from equipoise.evidence.from_lists import ranking_from_lists
 from equipoise.evidence.placement import NEVER, pool_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.types import Floats, Ints
@@ -18,6 +19,7 @@ from equipoise.types import Floats, Ints
 Judgements = Mapping[str, Mapping[str, float]]
 Scores = Mapping[str, Mapping[str, float]]
 
+_NAMED = (Mapping, str, Path)
 _BLOCK_SCORES = 1 << 16
 _BLOCK_UNITS = 256
 """Units looked at together: as many as fill the one, or this many if their lists are long."""
@@ -26,6 +28,8 @@ _MOST_SCORES = 1 << 20
 
 def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
     """See ``Ranking.from_runs``."""
+    if not isinstance(qrels, _NAMED) and not isinstance(run, _NAMED):
+        return ranking_from_lists(run, qrels, corpus_size=corpus_size)
     judgements, scores = _judgements(qrels), _scores(run)
     units = list(judgements)
     if not units:
@@ -73,7 +77,7 @@ def _scores(run: Any) -> Scores:
 def _mapping(value: Any, what: str, form: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, Mapping):
         raise InputError(
-            f"the {what} are a {type(value).__name__}, not a dict of dicts",
+            f"the {what}: a {type(value).__name__} is no dict of dicts",
             hint=f"give {form}, a path, or use Ranking.from_lists for arrays",
         )
     return value

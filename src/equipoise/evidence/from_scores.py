@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import as_ids
+from equipoise.evidence.columns import unique_ids
 from equipoise.evidence.counting import above_and_tied
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
@@ -26,6 +26,10 @@ _DEVICE_BLOCK_CELLS = 1 << 26
 def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
     """See ``Ranking.from_scores``."""
     scores = on_host(scores)
+    if isinstance(scores, np.ndarray) and scores.dtype.kind not in "fiub":
+        raise InputError(
+            f"the scores are {scores.dtype} and no real numbers", hint="give a matrix of numbers"
+        )
     if len(scores.shape) != 2:
         raise ShapeError(
             f"the scores have {len(scores.shape)} dimension(s); 2 are needed", hint="units x candidates"
@@ -43,7 +47,7 @@ def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_
     above, tied, before = count(scores, flat, counts, dropped)
     pool = np.full(units, width - len(dropped), dtype=np.int64)
     return Ranking.of_items(
-        as_ids(unit_ids, units),
+        unique_ids(unit_ids, units),
         counts,
         gain=np.ones(len(flat)),
         above=above,
@@ -118,10 +122,11 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
     above, tied = np.empty_like(flat), np.empty_like(flat)
     before = np.zeros_like(flat)
     starts = starts_of(counts)
-    width = scores.shape[1]
+    width, real = scores.shape[1], scores.dtype.kind == "f"
     for part in _blocks(len(scores), max(1, _HOST_BLOCK_BYTES // max(1, width * scores.itemsize))):
         block, own = scores[part], counts[part]
-        _refuse_nan(bool(np.isnan(block.max(initial=-np.inf))), block, part.start)
+        if real and np.isnan(block.max()):
+            raise _no_number(np.isnan(block), part.start)
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
@@ -149,13 +154,15 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
     kept = np.ones(width, dtype=bool)
     kept[dropped] = False
     candidates = xp.asarray(kept, device=where)
+    real = xp.isdtype(scores.dtype, "real floating")
 
     def host(array: Any) -> NDArray[Any]:
         return np.asarray(to_device(array, "cpu"))
 
     for part in _blocks(int(scores.shape[0]), max(1, _DEVICE_BLOCK_CELLS // max(1, width))):
         block = scores[part, :]
-        _refuse_nan(bool(xp.any(xp.isnan(block))), block, part.start)
+        if real and bool(xp.any(xp.isnan(block))):
+            raise _no_number(host(xp.isnan(block)), part.start)
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(part.stop - part.start), counts[part])
         cell = xp.asarray(row * width + flat[items], device=where)
@@ -176,13 +183,9 @@ def _before(equals: Ints, target: int) -> int:
     return sum(str(column) > str(target) for column in equals.tolist())
 
 
-def _refuse_nan(found: bool, block: Any, start: int) -> None:
-    if found:
-        rows: Bools = np.isnan(
-            np.asarray(on_host(block) if isinstance(block, np.ndarray) else block.cpu(), dtype=float)
-        )
-        unit = start + int(np.flatnonzero(rows.any(axis=1))[0])
-        raise NotFiniteError(
-            f"the scores of unit {unit} hold a value that is no number (NaN)",
-            hint="mask what is no candidate with exclude= or with -inf",
-        )
+def _no_number(wrong: Bools, start: int) -> NotFiniteError:
+    unit = start + int(np.flatnonzero(wrong.any(axis=1))[0])
+    return NotFiniteError(
+        f"the scores of unit {unit} hold a value that is no number (NaN)",
+        hint="mask what is no candidate with exclude= or with -inf",
+    )

@@ -18,7 +18,7 @@ BLOCK_SCORES = 1 << 22
 """Scores looked at in one go, so that a large logit matrix needs little extra memory."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Labels(Evidence):
     """The true and the predicted class of each unit, as codes into ``classes``.
 

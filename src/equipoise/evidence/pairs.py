@@ -14,7 +14,7 @@ from equipoise.evidence.columns import column, same_length, unique_ids
 from equipoise.types import Floats, Ids, Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Evidence):
     """The similarity of each pair as a system predicts it and as it is expected; a unit is a pair.
 

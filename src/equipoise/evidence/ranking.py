@@ -47,6 +47,7 @@ class Ranking(Evidence):
     pool_known: bool = True
     filtered: bool = False
     unknown_units: tuple[str, ...] = ()
+    invalid_points: str = ""
     near: Ranking | None = None
 
     kind = "ranking"
@@ -55,7 +56,7 @@ class Ranking(Evidence):
 
     @classmethod
     def from_runs(cls, qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
-        """From judgements and a run: dicts of dicts, or paths of files that hold them.
+        """From judgements and a run: dicts of dicts, paths of files that hold them, or arrays of ids.
 
         ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
         ``corpus_size`` says how many items could have been retrieved; without it only those that
@@ -205,7 +206,9 @@ class Ranking(Evidence):
     def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
         """The units of all parts, one part after another."""
         counts = np.concatenate([part.counts for part in parts])
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]
+        }
         near = [part.near for part in parts if part.near is not None]
         if 0 < len(near) < len(parts):
             raise InputError("some parts of the ranking have near items and some have none")
@@ -301,6 +304,15 @@ class Ranking(Evidence):
         zeros = np.zeros_like(above)
         return replace(self, gain=gain, above=above, tied=zeros, before=zeros)
 
+    def with_near(self, near: Ranking) -> Ranking:
+        """The same ranking with the similarity of what else was retrieved, for MaxOntSim.
+
+        ``near`` ranks, for the same units, items that are not relevant; its gains are similarities.
+        """
+        if list(near.unit_ids) != list(self.unit_ids):
+            raise InputError("the near items belong to other units", hint="rank them for the same units")
+        return replace(self, near=near)
+
     def without_rivals(self) -> Ranking:
         """Filtered ranks: the other relevant items of a unit do not count as candidates above."""
         first, size = placement.tie_groups(self)
@@ -368,6 +380,7 @@ class Ranking(Evidence):
             "pool_known": np.array(self.pool_known),
             "filtered": np.array(self.filtered),
             "unknown_units": np.array(self.unknown_units, dtype=str),
+            "invalid_points": np.array(self.invalid_points),
         }
         if self.near is not None:
             arrays |= {f"near_{name}": array for name, array in self.near.to_arrays().items()}
@@ -385,6 +398,7 @@ class Ranking(Evidence):
             pool_known=bool(arrays["pool_known"]),
             filtered=bool(arrays["filtered"]),
             unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
+            invalid_points=str(arrays["invalid_points"]),
             near=cls.from_arrays(near) if near else None,
         )
 

@@ -72,7 +72,7 @@ class Credit(NamedTuple):
         return matrix
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sets(Evidence):
     """What each document holds and what a system found in it; a unit is a document.
 

@@ -19,7 +19,7 @@ Vectors = NDArray[np.floating[Any]]
 """Single precision stays single when stored; the arithmetic is done in double."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space(Evidence):
     """Embedded points with optional classes, depths, norms and edges; a unit is a point.
 

@@ -29,10 +29,10 @@ class RankingStream:
 
     def update(self, scores: Any, targets: Any, *, unit_ids: Any = None) -> None:
         """Add a batch of scores (units x candidates) with the target column of each unit."""
-        if int(scores.shape[0]) == 0:
+        if len(scores) == 0:
             return
         if unit_ids is None:
-            unit_ids = np.arange(len(self), len(self) + int(scores.shape[0]))
+            unit_ids = np.arange(len(self), len(self) + len(scores))
         self.parts.append(Ranking.from_scores(scores, targets, exclude=self.exclude, unit_ids=unit_ids))
 
     def merge(self, other: RankingStream) -> None:
@@ -46,6 +46,12 @@ class RankingStream:
         """The ranking of all units seen so far, ordered by unit id."""
         if not self.parts:
             raise InputError("the stream has seen no unit yet", hint="call update first")
+        kinds = {part.unit_ids.dtype.kind for part in self.parts}
+        if len(kinds) > 1:
+            raise InputError(
+                "some batches came with names as unit ids and some with numbers or none",
+                hint="give unit_ids of one kind to every update",
+            )
         whole = Ranking.concatenated(self.parts)
         order = np.argsort(whole.unit_ids, kind="stable")
         ids = whole.unit_ids[order]

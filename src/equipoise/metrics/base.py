@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 
 import numpy as np
 
-from equipoise.errors import ParameterError, UndefinedError
+from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
 from equipoise.evidence.base import Evidence
 from equipoise.types import Direction, Floats
 
@@ -16,6 +16,7 @@ E = TypeVar("E", bound=Evidence)
 
 UP, DOWN = Direction.UP, Direction.DOWN
 CHANCE_SHUFFLES = 20
+LARGEST_CUTOFF = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,10 @@ class Metric(ABC, Generic[E]):
             raise ParameterError(
                 f"{self.symbol}@{cutoff} has a cutoff below 1", hint="a cutoff counts ranks from 1"
             )
+        if cutoff is not None and cutoff > LARGEST_CUTOFF:
+            raise ParameterError(
+                f"{self.symbol}@{cutoff} has a cutoff beyond any list", hint=f"write {self.symbol}@1000"
+            )
 
     @abstractmethod
     def measure(self, evidence: E) -> Measurement:
@@ -130,14 +135,15 @@ class CorpusMetric(Metric[E]):
 class BaseMetric(Metric[Any]):
     """The class people extend: a name and ``calculate``.
 
-    ``calculate(evidence)`` returns either one number a unit, which then gets paired tests like any
-    built-in metric, or a single number for the whole evidence.
+    ``calculate(evidence)`` returns either one number a unit, NaN where it has none, which then gets
+    paired tests like any built-in metric, or a single number for the whole evidence. The name may
+    also be an attribute of the class.
 
-    >>> class FirstHit(BaseMetric):
+    >>> class Steep(BaseMetric):
     ...     def __init__(self):
-    ...         super().__init__(name="first_hit")
+    ...         super().__init__(name="steep")
     ...     def calculate(self, results):
-    ...         return (results.best_ranks == 1).astype(float)
+    ...         return 1 / results.best_ranks**2
     """
 
     symbol: str  # type: ignore[misc]
@@ -146,7 +152,7 @@ class BaseMetric(Metric[Any]):
 
     def __init__(
         self,
-        name: str,
+        name: str = "",
         *,
         better: str = "up",
         bounds: tuple[float, float] = (float("-inf"), float("inf")),
@@ -155,8 +161,9 @@ class BaseMetric(Metric[Any]):
     ) -> None:
         from equipoise.evidence.ranking import Ranking
 
-        self.symbol = name
-        self.title = title or (type(self).__doc__ or name).strip().splitlines()[0]
+        given = getattr(type(self), "name", None)
+        self.symbol = name or (given if isinstance(given, str) else type(self).__name__)
+        self.title = title or (type(self).__doc__ or self.symbol).strip().splitlines()[0]
         self.better = Direction(better)  # type: ignore[misc]
         self.bounds = bounds  # type: ignore[misc]
         self.evidence = evidence or Ranking
@@ -172,7 +179,14 @@ class BaseMetric(Metric[Any]):
 
     def measure(self, evidence: Any) -> Measurement:
         """Run ``calculate`` and check that what came back is one number, or one a unit."""
-        answer = np.asarray(self.calculate(evidence), dtype=np.float64)
+        try:
+            answer = np.asarray(self.calculate(evidence), dtype=np.float64)
+        except EquipoiseError:
+            raise
+        except Exception as error:  # whatever a user's own code may raise
+            raise UndefinedError(
+                f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="mend its calculate"
+            ) from error
         if answer.ndim == 0:
             return Measurement(float(answer))
         if answer.shape != (len(evidence),):

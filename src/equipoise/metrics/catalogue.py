@@ -94,7 +94,13 @@ def _from_file(path: Path) -> list[Any]:
             f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}"
         ) from error
     own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
-    metrics = _instances(own)
+    try:
+        metrics = _instances(own)
+    except Exception as error:
+        raise InputError(
+            f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
+            hint="its __init__ takes no argument and gives a name: super().__init__(name=...)",
+        ) from error
     if not metrics:
         raise InputError(
             f"the plugin {path} defines no metric",

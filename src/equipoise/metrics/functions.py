@@ -68,6 +68,8 @@ def discounted_gain(ranking: Ranking, k: int | None = None, *, exponential: bool
     """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal order."""
     refuse_filtered(ranking)
     gain = _gain(ranking.gain, exponential)
+    if k is not None:  # beyond every list and every truth a cutoff changes nothing
+        k = min(k, max(int(ranking.depth.max(initial=1)), int(ranking.counts.max(initial=1)), 1))
     if ranking.has_ties:
         above, size, limit = _groups(ranking, k)
         table = np.concatenate([[0.0], np.cumsum(_discounts(int(limit.max(initial=0))))])

@@ -38,6 +38,12 @@ def parse(
     known = catalogue or builtin()
     found: dict[str, AnyMetric] = {}
     for expression in expressions:
+        if isinstance(expression, type) and issubclass(expression, BaseMetric):
+            expression = expression()
+        if not isinstance(expression, str | Metric):
+            raise ParameterError(
+                f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
+            )
         metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, known)
         for metric in metrics:
             found.setdefault(metric.name, metric)
@@ -53,7 +59,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: Catalogue)
             f"{text!r} is not spelled like a metric", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)"
         )
     symbol, cutoff = match["symbol"], match["cutoff"]
-    offered = catalogue.named(symbol)
+    offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
     if not offered:
         raise UnknownNameError.of(
             "metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all"

@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics import functions
 from equipoise.metrics.base import DOWN, Measurement, Metric, UnitMetric
-from equipoise.types import Direction, Floats
+from equipoise.types import Floats
 
 _INF = float("inf")
 
@@ -179,7 +179,7 @@ class MeanRank(RankingMetric):
     title = "mean rank"
     aliases = ("mean_rank", "MeanRank")
     bounds = (1.0, _INF)
-    better: Direction = DOWN  # type: ignore[misc]
+    better = DOWN
     unit = "rank"
     formula = "mean of the ranks of the relevant items; filtered: other relevant items are no rivals"
     cite = "Bordes et al. 2013; Nickel and Kiela 2018"
@@ -215,7 +215,7 @@ class MedianRank(Metric[Ranking]):
     aliases = ("median_rank", "MedR")
     evidence = Ranking
     bounds = (1.0, _INF)
-    better: Direction = DOWN  # type: ignore[misc]
+    better = DOWN
     unit = "rank"
     formula = "median of the ranks of the relevant items"
 

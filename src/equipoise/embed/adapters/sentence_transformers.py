@@ -97,8 +97,7 @@ def _loaded(spec: Spec, folder: Path | None, card: Card) -> Encoder:
         **card.to_dict(),
         "dims": model.get_embedding_dimension(),
         "max_tokens": int(window) if window and window < 10**6 else None,
-        "revision": card.revision
-        or hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}"),
+        "revision": card.revision or hub_revision(model, asked),
     }
     return SentenceTransformersEncoder(
         model,
