@@ -1,13 +1,14 @@
-"""Run every measurement of this folder, print one table, keep it in README.md.
+"""Run every measurement of this folder, print its table, keep it in README.md.
 
-python -m benchmarks                 all of it, and rewrites README.md
+python -m benchmarks                 all of it
 python -m benchmarks --quick         small sizes, a look only
-python -m benchmarks logits start    only these
+python -m benchmarks logits start    only these, the other sections of README.md stay
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -24,19 +25,27 @@ OPENS, CLOSES = "<!-- table: written by python -m benchmarks -->", "<!-- end of 
 
 
 def main() -> None:
-    """Measure, print, and where everything was measured at full size, write it down."""
+    """Measure and print; what was measured at full size replaces its section of the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="modules of this folder; all when none is named")
     parser.add_argument("--quick", action="store_true", help="small sizes; README.md stays as it is")
     chosen = parser.parse_args()
-    names = chosen.names or measuring()
-    rows = [row for name in names for row in measured(name, chosen.quick)]
-    curve = [] if chosen.names else import_module("benchmarks.growth").curve(chosen.quick)
-    tables = [markdown([HEAD, *(row.cells for row in rows)]), markdown(curve)]
-    text = "\n\n".join(filter(None, [described(), *tables]))
-    print(text)
-    if not chosen.quick and not chosen.names:
-        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+    for name in chosen.names or measuring():
+        text = section(name, chosen.quick)
+        print(text)
+        if not chosen.quick:
+            page = PAGE.read_text(encoding="utf-8")
+            PAGE.write_text(replaced(page, name, text), encoding="utf-8")
+
+
+def section(name: str, quick: bool) -> str:
+    """What one module measured, with the machine and the versions it was measured on."""
+    module = import_module(f"benchmarks.{name}")
+    rows = measured(name, quick)
+    tables = [markdown([HEAD, *(row.cells for row in rows)]) if rows else ""]
+    if hasattr(module, "curve"):
+        tables.append(markdown(module.curve(quick)))
+    return "\n\n".join([f"### {name}: {module.__doc__.splitlines()[0]}", described(), *filter(None, tables)])
 
 
 def measuring() -> list[str]:
@@ -44,7 +53,8 @@ def measuring() -> list[str]:
     found = []
     for name in (module.name for module in iter_modules([str(HERE)]) if not module.name.startswith("_")):
         try:
-            if hasattr(import_module(f"benchmarks.{name}"), "rows"):
+            module = import_module(f"benchmarks.{name}")
+            if hasattr(module, "rows") or hasattr(module, "curve"):
                 found.append(name)
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
@@ -54,7 +64,8 @@ def measuring() -> list[str]:
 def measured(name: str, quick: bool) -> list[Row]:
     """The lines of one module; they also go to stderr as soon as they are there."""
     start = perf_counter()
-    rows: list[Row] = import_module(f"benchmarks.{name}").rows(quick)
+    module = import_module(f"benchmarks.{name}")
+    rows: list[Row] = module.rows(quick) if hasattr(module, "rows") else []
     print(f"{name}: {len(rows)} lines in {perf_counter() - start:.0f} s", file=sys.stderr)
     for row in rows:
         print("  " + " | ".join(row.cells), file=sys.stderr)
@@ -71,11 +82,15 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([drawn[0], rule, *drawn[1:]])
 
 
-def replaced(page: str, table: str) -> str:
-    """The page with another table between its marks."""
+def replaced(page: str, name: str, text: str) -> str:
+    """The page with another section of that name between its marks, the sections in order of name."""
     before, _, rest = page.partition(OPENS)
-    _, _, after = rest.partition(CLOSES)
-    return f"{before}{OPENS}\n\n{table}\n\n{CLOSES}{after}"
+    inside, _, after = rest.partition(CLOSES)
+    parts = re.split(r"^(?=### )", inside, flags=re.MULTILINE)
+    sections = {part[4:].partition(":")[0]: part.strip() for part in parts if part.startswith("### ")}
+    sections[name] = text
+    body = "\n\n".join(sections[each] for each in sorted(sections))
+    return f"{before}{OPENS}\n\n{body}\n\n{CLOSES}{after}"
 
 
 if __name__ == "__main__":
