@@ -27,21 +27,37 @@ _COLUMN_BLOCK_ROWS = 512
 """Rows transposed at a time: long enough for the comparisons to run at full width."""
 
 
-def above_and_tied(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple[Ints, Ints]:
+class NotANumberError(Exception):
+    """A score is no number; ``row`` is the first row that holds one."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+def above_and_tied(
+    scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints, *, refuse_nan: bool = False
+) -> tuple[Ints, Ints]:
     """For each threshold: how many scores of its row are strictly above it, and how many others equal it.
 
     ``scores`` is (rows, width); the ``counts[r]`` thresholds of row ``r`` stand one after another, and each
     is one of the row's own scores, or NaN for what the row does not hold. A NaN among the scores
-    counts as neither above nor equal, which lets it mark what is no candidate.
+    counts as neither above nor equal, which lets it mark what is no candidate; ``refuse_nan`` raises
+    ``NotANumberError`` instead.
 
     >>> above_and_tied(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2.0, np.nan]), np.array([2]))
     (array([1, 0]), array([1, 0]))
     """
-    if scores.shape[1] >= _WIDE:
-        return _wide(scores, thresholds, counts)
-    if len(thresholds) == len(counts) and (counts == 1).all():
-        return _one_each(scores, thresholds)
-    return _several_each(scores, thresholds, counts)
+    if scores.shape[1] < _WIDE and len(thresholds) == len(counts) and (counts == 1).all():
+        return _one_each(scores, thresholds, refuse_nan)
+    if refuse_nan:
+        _look_for_nan(scores)
+    return (_wide if scores.shape[1] >= _WIDE else _several_each)(scores, thresholds, counts)
+
+
+def _look_for_nan(scores: NDArray[Any]) -> None:
+    if scores.size and np.isnan(scores.max()):
+        raise NotANumberError(int(np.flatnonzero(np.isnan(scores).any(axis=1))[0]))
 
 
 def _wide(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple[Ints, Ints]:
@@ -54,7 +70,7 @@ def _wide(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple
     return above, np.maximum(tied, 0)
 
 
-def _one_each(scores: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Ints, Ints]:
+def _one_each(scores: NDArray[Any], thresholds: NDArray[Any], refuse_nan: bool) -> tuple[Ints, Ints]:
     """Row by row, as the scores lie: nothing is moved for a single look at them."""
     rows, width = scores.shape
     above, tied = np.empty(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
@@ -65,6 +81,8 @@ def _one_each(scores: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Ints, Int
         part = slice(start, min(start + step, rows))
         block, limit = scores[part], thresholds[part, None]
         flags = mask[: len(block)]
+        if refuse_nan and np.isnan(block.max()):
+            raise NotANumberError(start + int(np.flatnonzero(np.isnan(block).any(axis=1))[0]))
         np.greater(block, limit, out=flags[:, :width])
         above[part] = _count_rows(flags)
         np.equal(block, limit, out=flags[:, :width])

@@ -106,7 +106,7 @@ def _best_first(lists: IdRows, values: Floats) -> tuple[IdRows, Floats]:
 def _codes(lists: IdRows, truth: IdRows) -> tuple[Ints, Ints, int]:
     """Ids as small whole numbers; filler becomes the number just beyond them."""
     if lists.cells.dtype.kind in "iu" and truth.cells.dtype.kind in "iu":
-        span = int(max(lists.cells.max(initial=0), truth.cells.max(initial=0))) + 1
+        span = max(lists.largest, truth.largest) + 1
         if span <= 8 * _TABLE_SLOTS:
             return _filled(lists, span), _filled(truth, span), span
     kept = np.concatenate([rows.cells[rows.inside].astype(_common(lists, truth)) for rows in (lists, truth)])

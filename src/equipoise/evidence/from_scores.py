@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError
 from equipoise.evidence.columns import unique_ids
-from equipoise.evidence.counting import above_and_tied
+from equipoise.evidence.counting import NotANumberError, above_and_tied
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.rows import id_rows
-from equipoise.types import Bools, Ints
+from equipoise.types import Ints
 
-_HOST_BLOCK_BYTES = 1 << 20
-"""Read once from memory, looked at several times in the cache."""
+_HOST_BLOCK_BYTES = 16 << 20
+"""Rows handed on at a time, so that a file larger than memory is read piece by piece."""
 
 _DEVICE_BLOCK_CELLS = 1 << 26
 """Cells compared at a time on another device: bounds the memory of the comparison's flags."""
@@ -125,12 +125,13 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
     width, real = scores.shape[1], scores.dtype.kind == "f"
     for part in _blocks(len(scores), max(1, _HOST_BLOCK_BYTES // max(1, width * scores.itemsize))):
         block, own = scores[part], counts[part]
-        if real and np.isnan(block.max()):
-            raise _no_number(np.isnan(block), part.start)
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
-        above[items], tied[items] = above_and_tied(block, limit, own)
+        try:
+            above[items], tied[items] = above_and_tied(block, limit, own, refuse_nan=real)
+        except NotANumberError as found:
+            raise _no_number(part.start + found.row) from None
         if dropped.size:
             others = block[:, dropped][row]
             above[items] -= (others > limit[:, None]).sum(axis=1)
@@ -162,7 +163,7 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
     for part in _blocks(int(scores.shape[0]), max(1, _DEVICE_BLOCK_CELLS // max(1, width))):
         block = scores[part, :]
         if real and bool(xp.any(xp.isnan(block))):
-            raise _no_number(host(xp.isnan(block)), part.start)
+            raise _no_number(part.start + int(np.flatnonzero(host(xp.isnan(block)).any(axis=1))[0]))
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(part.stop - part.start), counts[part])
         cell = xp.asarray(row * width + flat[items], device=where)
@@ -183,8 +184,7 @@ def _before(equals: Ints, target: int) -> int:
     return sum(str(column) > str(target) for column in equals.tolist())
 
 
-def _no_number(wrong: Bools, start: int) -> NotFiniteError:
-    unit = start + int(np.flatnonzero(wrong.any(axis=1))[0])
+def _no_number(unit: int) -> NotFiniteError:
     return NotFiniteError(
         f"the scores of unit {unit} hold a value that is no number (NaN)",
         hint="mask what is no candidate with exclude= or with -inf",

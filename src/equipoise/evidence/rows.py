@@ -19,6 +19,8 @@ class IdRows:
 
     cells: NDArray[Any]
     lengths: Ints
+    largest: int = -1
+    """The largest whole number among the cells; -1 where they are names."""
 
     @property
     def inside(self) -> Bools:
@@ -50,13 +52,15 @@ def id_rows(value: Any, what: str) -> IdRows:
 
 
 def _without_filler(cells: Ints) -> IdRows:
-    if cells.size == 0 or cells.min() >= 0:
-        return IdRows(cells, np.full(len(cells), cells.shape[1], dtype=np.int64))
+    # Read as unsigned, a negative number is larger than any other: one look finds both filler and largest.
+    largest = int(cells.view(np.uint64).max(initial=0))
+    if largest < 1 << 63:
+        return IdRows(cells, np.full(len(cells), cells.shape[1], dtype=np.int64), largest)
     kept = cells >= 0
     lengths = kept.sum(axis=1)
     if not (kept == (np.arange(cells.shape[1]) < lengths[:, None])).all():
         cells = np.take_along_axis(cells, np.argsort(~kept, axis=1, kind="stable"), axis=1)
-    return IdRows(cells, lengths)
+    return IdRows(cells, lengths, int(cells.max(initial=0)))
 
 
 def _row(row: Any, unit: int, what: str) -> NDArray[Any]:
