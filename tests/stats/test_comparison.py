@@ -11,8 +11,10 @@ from scipy import stats
 
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
 from equipoise.metrics.pairs import Spearman
+from equipoise.metrics.parse import parse
 from equipoise.metrics.space import MeanCosine
 from equipoise.stats.comparison import compare_results
 from equipoise.stats.interval import Interval
@@ -460,3 +462,20 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
         "40 units are about enough for the difference between best and s4, 0.63, in a single test, "
         "but not for this one (Holm over the 15 pairs on m)."
     )
+
+
+def test_a_difference_stays_within_reach_of_the_metric():
+    metric = parse(["MRR"], evidence=Ranking)[0]
+    results = [result(name, {"MRR": values}) for name, values in (("a", [1.0, 0.1]), ("b", [0.2, 0.9]))]
+    free = compare_results(results).contrasts[0].interval
+    clipped = compare_results(results, metric_objects={"MRR": metric}).contrasts[0].interval
+    assert free.low < -1 < 1 < free.high
+    assert (clipped.low, clipped.high) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("options", [{"flips": 0}, {"resamples": 0}, {"seed": -1}])
+def test_numbers_that_make_no_sense_are_refused_whatever_the_test(options):
+    results = [result(name, {"MRR": [0.0, 1.0, 1.0]}) for name in "ab"]
+    for test in ("t", "mcnemar", "randomisation"):
+        with pytest.raises(ParameterError):
+            compare_results(results, test=test, **options)

@@ -241,3 +241,9 @@ def test_findings_are_part_of_the_dictionary() -> None:
         "remedy": "add units",
         "evidence": ["n = 3"],
     }
+
+
+@pytest.mark.parametrize(("option", "value"), [("resamples", 0), ("seed", -1), ("level", 1.5)])
+def test_options_without_meaning_are_refused_whatever_the_metric(option: str, value: float) -> None:
+    with pytest.raises(ParameterError):
+        estimate(table(), [Hit()], **{option: value})  # type: ignore[arg-type]

@@ -10,13 +10,11 @@ from scipy import stats
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
 from equipoise.stats.calibration_data import Rows
+from equipoise.stats.corpus_interval import evidence_interval, evidence_intervals
+from equipoise.stats.draws import Draws
 from equipoise.stats.interval import Interval, wilson
-from equipoise.stats.resample import (
-    bootstrap_means,
-    evidence_interval,
-    evidence_intervals,
-    mean_intervals,
-)
+from equipoise.stats.limits import bounded_limits
+from equipoise.stats.resample import bootstrap_means, mean_intervals
 from equipoise.types import Floats
 
 
@@ -110,6 +108,22 @@ def test_each_column_is_answered_as_if_it_stood_alone() -> None:
         assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-12)
 
 
+def test_rare_large_values_get_limits_from_the_bounds() -> None:
+    values = np.r_[np.full(59, 0.002), 0.5]
+    bounded, free = only(values, bounds=[(0.0, 1.0)]), only(values)
+    assert (bounded.method, free.method) == ("gaffke", "bca")
+    assert bounded.high > free.high
+    assert bounded.low < values.mean() < bounded.high
+    assert only(values, bounds=[(0.0, 1.0)]) == bounded
+
+
+def test_limits_from_the_bounds_are_clopper_and_pearsons_on_hits() -> None:
+    draws = Draws.of(np.r_[np.ones(3), np.zeros(47)])
+    low, high = bounded_limits(draws, [(0.0, 1.0)], 0.95, 40_000, rng())
+    exact = stats.binomtest(3, 50).proportion_ci(method="exact")
+    assert (low[0], high[0]) == pytest.approx((exact.low, exact.high), abs=0.003)
+
+
 def test_binary_values_get_wilson_over_the_defined_units() -> None:
     assert only([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson(3, 4)
     assert only([1.0, 1.0], weights=[3.0, 3.0]) == wilson(2, 2)
@@ -197,6 +211,8 @@ def test_bounds_and_resamples_must_make_sense() -> None:
         only(graded(20), bounds=[(0.0, 1.0)] * 2)
     with pytest.raises(ParameterError, match="0 resamples"):
         only(graded(20), resamples=0)
+    with pytest.raises(ParameterError, match="0 resamples"):
+        only([1.0, 0.0, 1.0], resamples=0)
     with pytest.raises(ParameterError, match="not between 0 and 1"):
         only(graded(20), bounds=[(0.0, inf)], level=95)
 

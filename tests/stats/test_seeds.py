@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.errors import ParameterError
+from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.interval import Interval
 from equipoise.stats.result import Estimate, Result
-from equipoise.stats.seeds import summarise_replicates, summarise_seeds
+from equipoise.stats.seeds import compare_seeds, summarise_replicates, summarise_seeds
 from equipoise.types import Direction
 
 
@@ -69,3 +69,39 @@ def test_replicates_measured_differently_are_refused() -> None:
         summarise_replicates([result("s1", MRR=0.4), result("s2", MRR=0.6, HR=0.1)])
     with pytest.raises(ParameterError, match="no results"):
         summarise_replicates([])
+
+
+def test_two_systems_with_the_same_seeds_get_the_paired_tests() -> None:
+    a, b = {1: 0.52, 2: 0.55, 3: 0.53, 4: 0.56}, {4: 0.53, 3: 0.52, 2: 0.50, 1: 0.51}
+    told = compare_seeds(a, b)
+    oracle = stats.ttest_rel([a[seed] for seed in a], [b[seed] for seed in a])
+    low, high = oracle.confidence_interval()
+    assert told.p == pytest.approx(oracle.pvalue)
+    assert (told.interval.low, told.interval.high) == pytest.approx((low, high))
+    assert told.p_flips == 2 / 2**4
+    assert (told.seeds, told.difference) == (4, pytest.approx(0.025))
+
+
+def test_one_shared_seed_says_so_and_is_not_tested() -> None:
+    told = compare_seeds({7: 0.5}, {7: 0.4})
+    assert isnan(told.p)
+    assert isnan(told.p_flips)
+    assert (told.reason, str(told)) == ("one seed", "0.1 (one seed)")
+
+
+def test_seeds_with_equal_differences_have_no_spread_to_be_judged_by() -> None:
+    told = compare_seeds({1: 0.75, 2: 0.5}, {1: 0.5, 2: 0.25})
+    assert isnan(told.p)
+    assert told.reason == "all differences are equal"
+
+
+def test_systems_run_with_other_seeds_are_refused() -> None:
+    with pytest.raises(PairingError, match="same seeds: 2, 3"):
+        compare_seeds({1: 0.5, 2: 0.4}, {1: 0.5, 3: 0.4})
+    with pytest.raises(ParameterError, match="seed -1 is negative"):
+        compare_seeds({1: 0.5}, {1: 0.4}, seed=-1)
+
+
+def test_the_interval_over_seeds_stays_within_reach_of_the_metric() -> None:
+    told = compare_seeds({1: 1.0, 2: 0.1}, {1: 0.0, 2: 0.9}, bounds=(0.0, 1.0))
+    assert (told.interval.low, told.interval.high) == (-1.0, 1.0)

@@ -1,8 +1,8 @@
 """Trials of the intervals on data whose truth is known: how often do they cover it?
 
 ``python -m equipoise.stats.calibration`` prints that table, and the one of the tests. A 95 % interval must
-cover in 93 to 97 % of trials from 50 units and 10 clusters on. With less, or with nearly all values
-at a bound, nothing is promised, and the table shows what happens.
+cover in 93 to 97 % of trials from 50 units and 10 clusters on. With less, or with nearly all hits, nothing
+is promised, and the table shows what happens. Where rare values decide the figure, it may cover more often.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 
 from equipoise.stats.calibration_data import CorpusTrial, MeanTrial, Rows, corpus_trials, mean_trials
 from equipoise.stats.calibration_tests import FalsePositiveRow, false_positive_rates
+from equipoise.stats.corpus_interval import evidence_interval
 from equipoise.stats.interval import Interval
-from equipoise.stats.resample import evidence_interval, mean_intervals
+from equipoise.stats.resample import mean_intervals
 
 PROMISED = (0.93, 0.97)
 """The shares of trials between which a 95 % interval must cover."""
@@ -46,6 +47,7 @@ class CoverageRow:
     unknown: int
     mean_width: float
     extreme: bool = False
+    rare: bool = False
 
     @property
     def coverage(self) -> float:
@@ -63,13 +65,16 @@ class CoverageRow:
     def kept(self) -> bool:
         """Whether the coverage lies where it must, three Monte-Carlo errors allowed."""
         slack = 3.0 * sqrt(0.95 * 0.05 / max(self.trials - self.unknown, 1))
-        return PROMISED[0] - slack <= self.coverage <= PROMISED[1] + slack
+        most = 1.0 if self.rare else PROMISED[1] + slack
+        return PROMISED[0] - slack <= self.coverage <= most
 
     @property
     def note(self) -> str:
         """What a reader must know beside the numbers, or nothing."""
         if self.promised:
-            return "" if self.kept else "not 93 to 97 %"
+            if self.kept:
+                return ""
+            return f"below {PROMISED[0]:.0%}" if self.rare else "not 93 to 97 %"
         return "too near a bound for a promise" if self.extreme else "too few for a promise"
 
 
@@ -158,7 +163,7 @@ def _mean_row(
         )
     clusters = size if trial.clustered else None
     row = _row(trial.data, round(float(np.mean(units))), clusters, found, trial.truth)
-    return replace(row, extreme=trial.extreme)
+    return replace(row, extreme=trial.extreme, rare=trial.rare)
 
 
 def _corpus_row(
@@ -175,7 +180,7 @@ def _corpus_row(
         )
         for _ in range(simulations)
     ]
-    return _row(trial.data, size, None, found, trial.truth)
+    return replace(_row(trial.data, size, None, found, trial.truth_at(size)), rare=trial.rare)
 
 
 def _row(data: str, units: int, clusters: int | None, found: list[Interval], truth: float) -> CoverageRow:

@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.base import Arrays, Evidence
+from equipoise.evidence.labels import Labels
+from equipoise.metrics.base import CorpusMetric
+from equipoise.metrics.clusterings import AdjustedRand, MutualInformation
 from equipoise.stats.interval import Bounds
+from equipoise.stats.parts import HALVES_AND_MOST, Shares
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.types import Floats, Ints
 
 MEAN_CLUSTER_SIZE = 5
+TRUTH_SAMPLES = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,8 @@ Draw = Callable[[int, int, np.random.Generator], Sample]
 class MeanTrial:
     """A way to draw per-unit values whose mean is known; the size counts clusters when clustered.
 
-    ``extreme`` marks data so near a bound that 50 units often hold one or two that are not perfect.
+    ``rare`` marks data whose mean hangs on values that many samples lack: covering more often than promised
+    is then no fault. ``extreme`` marks hits so near a bound that Wilson's interval wavers.
     """
 
     data: str
@@ -43,19 +49,32 @@ class MeanTrial:
     truth: float
     bounds: Bounds = (0.0, 1.0)
     clustered: bool = False
+    rare: bool = False
     extreme: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusTrial:
-    """A way to draw rows, and a figure of them whose true value is known."""
+    """A way to draw rows, and a figure of them whose true value is known; ``rare`` as above."""
 
     data: str
     draw: Callable[[int, np.random.Generator], Floats]
     figure: Callable[[Rows], float]
-    truth: float
+    truth: float | None
     bounds: Bounds = UNBOUNDED
-    subsample: bool = False
+    subsample: bool | Shares = False
+    rare: bool = False
+
+    def truth_at(self, size: int) -> float:
+        """The true value; where none is stated the mean figure of many samples of this size.
+
+        Mutual information is biased upwards, the more so the fewer the units, and its interval speaks of
+        what this many units have on average.
+        """
+        if self.truth is not None:
+            return self.truth
+        rng = np.random.default_rng(size)
+        return float(np.mean([self.figure(Rows(self.draw(size, rng))) for _ in range(TRUTH_SAMPLES)]))
 
 
 class Rows(Evidence):
@@ -97,9 +116,9 @@ def mean_trials() -> list[MeanTrial]:
         MeanTrial("graded, middling", _graded(0.3, 0.2, 2.0, 2.0), 0.2 + 0.5 * 0.5),
         MeanTrial("graded, high", _graded(0.05, 0.55, 4.0, 2.0), 0.55 + 0.4 * 4.0 / 6.0),
         MeanTrial("graded, low", _graded(0.6, 0.05, 1.5, 4.0), 0.05 + 0.35 * 1.5 / 5.5),
-        MeanTrial(
-            "graded, 94 % perfect", _graded(0.01, 0.94, 4.0, 2.0), 0.94 + 0.05 * 4.0 / 6.0, extreme=True
-        ),
+        MeanTrial("graded, 94 % perfect", _graded(0.01, 0.94, 4.0, 2.0), 0.94 + 0.05 * 4.0 / 6.0, rare=True),
+        MeanTrial("1/rank of 100, by luck", _uniform_ranks(100), _mean_uniform(100), rare=True),
+        MeanTrial("1/rank of 1,000, by luck", _uniform_ranks(1000), _mean_uniform(1000), rare=True),
         MeanTrial("reciprocal ranks", _reciprocal_ranks, _mean_reciprocal(0.25)),
         MeanTrial("ranks", _ranks, 10.0, ranks),
         MeanTrial("ranks, long tail", _long_tail, 1.0 + exp(0.5), ranks),
@@ -114,12 +133,24 @@ def mean_trials() -> list[MeanTrial]:
 
 
 def corpus_trials() -> list[CorpusTrial]:
-    """Figures that are no means: a correlation (also by subsampling), a median, an F1."""
+    """Figures that are no means: a correlation (also by subsampling), a median, an F1, partitions.
+
+    Partitions that know nothing of each other are at the lowest point of their agreement, where its spread
+    is smaller than parts show: covering them more often is no fault.
+    """
+    ari, nmi = _agreement(AdjustedRand()), _agreement(MutualInformation())
+    wide, apart, alike = HALVES_AND_MOST, _partitions(5, 0.0), _partitions(5, 0.5)
     return [
         CorpusTrial("correlation", _correlated, _pearson, 0.6, (-1.0, 1.0)),
         CorpusTrial("correlation, no repeats", _correlated, _pearson, 0.6, (-1.0, 1.0), subsample=True),
         CorpusTrial("median", _exponential, _median, log(2.0)),
         CorpusTrial("F1", _labelled, _f1, 2.0 * 0.32 / (0.40 + 0.44), (0.0, 1.0)),
+        CorpusTrial("ARI, independent", apart, ari, 0.0, (-0.5, 1.0), wide, rare=True),
+        CorpusTrial("ARI, dependent", alike, ari, None, (-0.5, 1.0), wide),
+        CorpusTrial("ARI, many classes", _partitions(20, 0.3), ari, None, (-0.5, 1.0), wide, rare=True),
+        CorpusTrial("NMI, independent", apart, nmi, None, (0.0, 1.0), wide, rare=True),
+        CorpusTrial("NMI, dependent", alike, nmi, None, (0.0, 1.0), wide),
+        CorpusTrial("NMI, many classes", _partitions(20, 0.3), nmi, None, (0.0, 1.0), wide, rare=True),
     ]
 
 
@@ -140,6 +171,15 @@ def _graded(zeros: float, ones: float, a: float, b: float) -> Draw:
 
 def _reciprocal_ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:
     return Sample(1.0 / rng.geometric(0.25, (size, trials)))
+
+
+def _uniform_ranks(candidates: int) -> Draw:
+    """One over the rank that a system without any knowledge gives: the few top ranks decide the mean."""
+    return lambda size, trials, rng: Sample(1.0 / rng.integers(1, candidates + 1, (size, trials)))
+
+
+def _mean_uniform(candidates: int) -> float:
+    return float(np.mean(1.0 / np.arange(1, candidates + 1)))
 
 
 def _ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:
@@ -225,3 +265,21 @@ def _median(rows: Rows) -> float:
 def _f1(rows: Rows) -> float:
     truth, predicted = rows.table.T
     return float(2.0 * (truth @ predicted) / (truth.sum() + predicted.sum()))
+
+
+def _partitions(parts: int, kept: float) -> Callable[[int, np.random.Generator], Floats]:
+    """Two labels a unit: the second is the first for a share of the units, and any for the others."""
+
+    def draw(size: int, rng: np.random.Generator) -> Floats:
+        first, other = rng.integers(0, parts, (2, size))
+        return np.column_stack([first, np.where(rng.random(size) < kept, first, other)]).astype(np.float64)
+
+    return draw
+
+
+def _agreement(metric: CorpusMetric[Labels]) -> Callable[[Rows], float]:
+    def figure(rows: Rows) -> float:
+        true, predicted = rows.table.T.astype(np.int64)
+        return metric.value(Labels(rows.unit_ids, true, predicted, np.arange(rows.table.max() + 1)))
+
+    return figure

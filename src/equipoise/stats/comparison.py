@@ -14,12 +14,21 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.metrics.base import Metric
 from equipoise.stats.bands import Bands, rank_intervals, resampled_ranks, tie_bands
-from equipoise.stats.contrast import Column, Contrast, Question, unit_contrasts, untestable
+from equipoise.stats.contrast import (
+    Column,
+    Contrast,
+    Question,
+    difference_bounds,
+    unit_contrasts,
+    untestable,
+)
 from equipoise.stats.corpus_contrast import JointScores, corpus_contrasts, joint_scores
+from equipoise.stats.corpus_interval import DEFINED_SHARE
 from equipoise.stats.family import CORRECTIONS, adjust
+from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.paired import find_test
 from equipoise.stats.pairing import Pairing, pair_results
-from equipoise.stats.resample import DEFINED_SHARE
+from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.verdict import sentences
 from equipoise.types import Direction, Finding, Floats, Ints
@@ -178,42 +187,71 @@ def compare_results(
     """
     find_test(test)
     adjust([], correction)
-    if not 0 < level < 1:
-        raise ParameterError(f"a level of {level} lies outside 0 to 1", hint="95 % is written as level=0.95")
+    question = Question(test, checked_level(level), flips, resamples, seed).checked()
     pairing = pair_results(results)
     names = _chosen(pairing, metrics, primary)
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
-    question = Question(test, level, flips, resamples, seed)
-    columns = [_column(pairing, name) for name in names if pairing.has_parts(name)]
-    _refuse_untestable(columns, primary, pairing, test)
+    contrasts, resampled = _contrasts(pairing, names, primary, question, metric_objects or {})
+    adjusted = {
+        name: _corrected([each for each in contrasts if each.metric == name], correction) for name in names
+    }
+    return _comparison(pairing, primary, adjusted, resampled, question, correction)
+
+
+def _contrasts(
+    pairing: Pairing,
+    names: Sequence[str],
+    primary: str,
+    question: Question,
+    known: Mapping[str, Metric[Any]],
+) -> tuple[list[Contrast], dict[str, JointScores | None]]:
+    """All pairs on all metrics, and the resampled scores of those that are no means."""
+    columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
+    _refuse_untestable(columns, primary, pairing, question.test)
     contrasts = unit_contrasts(columns, pairing.systems, pairing.clusters, question)
     resampled: dict[str, JointScores | None] = {}
     for name in names:
         if not pairing.has_parts(name):
-            resampled[name] = _joint(pairing, (metric_objects or {}).get(name), question)
-            estimates = [result.estimates[name] for result in results]
-            contrasts += corpus_contrasts(estimates, pairing.systems, resampled[name], level=level)
-    by_metric = {name: [each for each in contrasts if each.metric == name] for name in names}
-    adjusted = {name: _corrected(by_metric[name], correction) for name in names}
-    better = pairing.results[0].estimates[primary].better
+            resampled[name] = _joint(pairing, known.get(name), question)
+            contrasts += corpus_contrasts(
+                [result.estimates[name] for result in pairing.results],
+                pairing.systems,
+                resampled[name],
+                level=question.level,
+                bounds=difference_bounds(_bounds(name, known)) or UNBOUNDED,
+            )
+    return contrasts, resampled
+
+
+def _comparison(
+    pairing: Pairing,
+    primary: str,
+    contrasts: Mapping[str, Sequence[Contrast]],
+    resampled: Mapping[str, JointScores | None],
+    question: Question,
+    correction: str,
+) -> Comparison:
+    """The order, the bands and the ranks that the (adjusted) contrasts allow."""
+    names, systems, results = tuple(contrasts), pairing.systems, pairing.results
+    better = results[0].estimates[primary].better
     scores = _scores(pairing, primary)
-    bands = _bands(pairing.systems, scores, adjusted[primary], better, question.alpha)
+    bands = _bands(systems, scores, contrasts[primary], better, question.alpha)
     ranks = _ranks(pairing, primary, resampled.get(primary), better, question)
     best = bands.order[0]
     return Comparison(
-        systems=pairing.systems,
-        metrics=tuple(names),
+        systems=systems,
+        metrics=names,
         primary=primary,
         better=better,
         n=len(pairing),
         clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
-        contrasts=tuple(each for name in names for each in adjusted[name]),
-        scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
-        leader=None if np.isnan(scores[best]) else pairing.systems[best],
-        bands=dict(zip(pairing.systems, bands.letters, strict=True)),
-        ranks={name: (int(low), int(high)) for name, (low, high) in zip(pairing.systems, ranks, strict=True)},
-        families={name: _family(name, adjusted[name], correction) for name in names},
+        contrasts=tuple(each for name in names for each in contrasts[name]),
+        scores=dict(zip(systems, scores.tolist(), strict=True)),
+        leader=None if np.isnan(scores[best]) else systems[best],
+        bands=dict(zip(systems, bands.letters, strict=True)),
+        ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
+        families={name: _family(name, contrasts[name], correction) for name in names},
         question=question,
         correction=correction,
     )
@@ -239,9 +277,13 @@ def _chosen(pairing: Pairing, metrics: Sequence[str] | None, primary: str | None
     return names
 
 
-def _column(pairing: Pairing, name: str) -> Column:
+def _column(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Column:
     better = pairing.results[0].estimates[name].better
-    return Column(name, better, pairing.per_unit(name), pairing.weights(name))
+    return Column(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(name, known))
+
+
+def _bounds(name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
+    return known[name].bounds if name in known else UNBOUNDED
 
 
 def _refuse_untestable(columns: Sequence[Column], primary: str, pairing: Pairing, test: str) -> None:

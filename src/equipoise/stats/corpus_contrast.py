@@ -3,40 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from math import isnan, nan, sqrt
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
 
-from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
 from equipoise.metrics.base import Metric
 from equipoise.stats.contrast import Contrast
-from equipoise.stats.draws import members
-from equipoise.stats.interval import Interval, t_interval
-from equipoise.stats.resample import DEFINED_SHARE, FEWEST_DRAWS
+from equipoise.stats.corpus_interval import DEFINED_SHARE, FEWEST_DRAWS
+from equipoise.stats.interval import Bounds, Interval, t_interval
+from equipoise.stats.parts import (
+    Shares,
+    blocks_of,
+    part_count,
+    part_rows,
+    shares_for,
+    standard_error,
+    too_sparse,
+    value_of,
+)
+from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate
 from equipoise.types import Floats, Ids
+
+FINE_ENOUGH = 1000
+"""Resamples with repetition for a p of 0.002."""
 
 
 @dataclass(frozen=True, slots=True)
 class JointScores:
     """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
 
-    ``subsampled`` marks halves drawn without repetition, and ``blocks`` counts what was drawn from.
+    ``shares`` are those of parts drawn without repetition (none: with), ``blocks`` counts what was drawn
+    from, and ``reason`` says why the table tells nothing.
     """
 
     values: Floats
     table: Floats
     blocks: int
-    subsampled: bool
+    shares: Shares
+    reason: str = ""
 
     @property
     def centred(self) -> Floats:
-        """The table; for halves moved to the values, since a figure of distances shifts with their number."""
-        return self.table - np.nanmean(self.table, axis=0) + self.values if self.subsampled else self.table
+        """The table; halves are moved to the values, since a figure of distances shifts with their number."""
+        if not self.shares:
+            return self.table
+        halves = self.table[:: len(self.shares)]
+        return np.asarray(halves - np.nanmean(halves, axis=0) + self.values)
 
 
 def joint_scores(
@@ -49,23 +66,20 @@ def joint_scores(
 ) -> JointScores:
     """Score every system on the same resamples of the units, whole clusters where given.
 
-    Points of a space may not repeat (a copy is its own nearest neighbour): there half of them are drawn
-    without repetition, which varies as much as the whole does.
+    A figure that does not bear copies is scored on parts without repetition (see ``parts``). ``resamples`` is
+    a ceiling there; with repetition at least 1,000 are kept, since p is no finer than their number.
     """
-    units = len(evidence[0])
-    blocks = members(np.arange(units) if clusters is None else clusters, units)
-    subsampled = evidence[0].kind == "space"
+    shares = shares_for(metric, evidence[0])
+    blocks = blocks_of(evidence[0], clusters)
     values = np.array([_value(metric, system) for system in evidence])
-    table = np.full((resamples, len(evidence)), nan)
+    parts = part_count(evidence[0].kind, len(evidence[0]), resamples)
+    parts = parts if shares else max(parts, min(resamples, FINE_ENOUGH))
+    table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= FEWEST_DRAWS:
-        for row in table:
-            if subsampled:
-                drawn = np.sort(rng.permutation(len(blocks))[: len(blocks) // 2])
-            else:
-                drawn = rng.integers(0, len(blocks), len(blocks))
-            index = np.concatenate([blocks[block] for block in drawn])
+        for row, index in zip(table, part_rows(blocks, shares, parts, rng), strict=True):
             row[:] = [_value(metric, system.take(index)) for system in evidence]
-    return JointScores(values, table, len(blocks), subsampled)
+    reasons = (too_sparse(metric, system) for system in evidence)
+    return JointScores(values, table, len(blocks), shares, next(filter(None, reasons), ""))
 
 
 def corpus_contrasts(
@@ -74,13 +88,14 @@ def corpus_contrasts(
     joint: JointScores | None,
     *,
     level: float = 0.95,
+    bounds: Bounds = UNBOUNDED,
 ) -> list[Contrast]:
     """Every pair of systems: the interval of the difference, and p as the level that just excludes 0.
 
     From resamples with repetition the interval is the percentile one, and p twice the smaller share of
-    differences on either side of 0, one added to both counts so that it is never 0. From halves both come
-    from Student's t with their spread as the standard error. ``joint`` of None means that the evidence or
-    the metric was not at hand.
+    differences on either side of 0, one added to both counts so that it is never 0. From parts without
+    repetition both come from Student's t with their spread as the standard error. ``joint`` of None means
+    that the evidence or the metric was not at hand. Intervals are clipped to ``bounds``, of the difference.
     """
     contrasts = []
     for i, j in combinations(range(len(systems)), 2):
@@ -89,9 +104,10 @@ def corpus_contrasts(
         interval, p = Interval.unknown(reason, level=level), nan
         if joint is not None and not reason:
             resampled = joint.table[:, i] - joint.table[:, j]
-            known = resampled[~np.isnan(resampled)]
-            make = _from_halves if joint.subsampled else _from_resamples
-            interval, p = make(difference, known, joint.blocks, level)
+            if joint.shares:
+                interval, p = _from_parts(difference, resampled, joint, level)
+            else:
+                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], level)
         contrasts.append(
             Contrast(
                 metric=estimates[i].metric,
@@ -99,7 +115,7 @@ def corpus_contrasts(
                 b=systems[j],
                 better=estimates[i].better,
                 difference=difference,
-                interval=interval,
+                interval=interval.clipped(bounds),
                 p=p,
                 adjusted=nan,
                 n=min(estimates[i].n, estimates[j].n),
@@ -118,11 +134,13 @@ def _refusal(difference: float, joint: JointScores | None, i: int, j: int) -> st
         return "a corpus-level figure without its evidence"
     if joint.blocks < FEWEST_DRAWS:
         return f"{joint.blocks} are too few to resample"
+    if joint.reason:
+        return joint.reason
     known = ~np.isnan(joint.table[:, i] - joint.table[:, j])
     return "" if known.mean() >= DEFINED_SHARE else "undefined in too many resamples"
 
 
-def _from_resamples(difference: float, known: Floats, blocks: int, level: float) -> tuple[Interval, float]:
+def _from_resamples(difference: float, known: Floats, level: float) -> tuple[Interval, float]:
     slack = 1e-12 * max(np.abs(known).max(), abs(difference))
     below, above = int((known <= slack).sum()), int((known >= -slack).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
@@ -132,21 +150,18 @@ def _from_resamples(difference: float, known: Floats, blocks: int, level: float)
     return Interval(float(low), float(high), level, "paired bootstrap"), p
 
 
-def _from_halves(difference: float, known: Floats, blocks: int, level: float) -> tuple[Interval, float]:
+def _from_parts(
+    difference: float, resampled: Floats, joint: JointScores, level: float
+) -> tuple[Interval, float]:
     from scipy.special import stdtr
 
-    half = blocks // 2
-    error = float(np.std(known)) * sqrt(half / (blocks - half))
+    error, degrees = standard_error(resampled, joint.shares, joint.blocks)
     if error <= 1e-12 * abs(difference):
         p = 1.0 if difference == 0 else nan
         return Interval.unknown("every resample gives the same difference", level=level), p
-    interval = t_interval(difference, error, blocks - 1, level)
-    return replace(interval, method="subsample"), float(2 * stdtr(blocks - 1, -abs(difference) / error))
+    interval = t_interval(difference, error, degrees, level, method="subsample")
+    return interval, float(2 * stdtr(degrees, -abs(difference) / error))
 
 
 def _value(metric: Metric[Any], evidence: Evidence) -> float:
-    """The figure, or NaN where this part of the evidence cannot give it."""
-    try:
-        return metric.measure(evidence).value
-    except UndefinedError:
-        return nan
+    return value_of(lambda part: metric.measure(part).value, evidence)

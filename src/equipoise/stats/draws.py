@@ -98,14 +98,44 @@ def resampled_sums(columns: Floats, resamples: int, rng: np.random.Generator) ->
     >>> resampled_sums(np.array([[2.0]]), 3, np.random.default_rng(0)).ravel()
     array([2., 2., 2.])
     """
-    if resamples < 1:
-        raise ParameterError(f"{resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
+    checked_resamples(resamples)
     sums = np.zeros((resamples, columns.shape[1]))
     start = 0
     for counts in _count_blocks(len(columns), resamples, rng):
         np.matmul(counts, columns, out=sums[start : start + len(counts)])
         start += len(counts)
     return sums
+
+
+def exponential_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Column sums with the rows weighted by random exponentials, a row a resample; and one weight more each.
+
+    Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap.
+    """
+    checked_resamples(resamples)
+    draws = len(columns)
+    sums, extra = np.zeros((resamples, columns.shape[1])), np.zeros((resamples, 1))
+    height = max(1, BLOCK_CELLS // (draws + 1))
+    for start in range(0, resamples, height):
+        rows = slice(start, min(start + height, resamples))
+        weights = rng.standard_exponential((rows.stop - start, draws + 1))
+        np.matmul(weights[:, :draws], columns, out=sums[rows])
+        extra[rows] = weights[:, draws:]
+    return sums, extra
+
+
+def checked_resamples(resamples: int) -> int:
+    """The number of resamples, when there is at least one."""
+    if resamples < 1:
+        raise ParameterError(f"{resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
+    return resamples
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, when randomness can start from it."""
+    if seed < 0:
+        raise ParameterError(f"the seed {seed} is negative", hint="a seed is 0 or a positive whole number")
+    return seed
 
 
 def _count_blocks(draws: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:

@@ -12,9 +12,11 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.base import Evidence, as_ids
 from equipoise.metrics.base import Measurement, Metric
-from equipoise.stats.draws import cluster_codes
-from equipoise.stats.interval import Interval
-from equipoise.stats.resample import evidence_intervals, mean_intervals
+from equipoise.stats.corpus_interval import evidence_intervals
+from equipoise.stats.draws import checked_resamples, checked_seed, cluster_codes
+from equipoise.stats.interval import Interval, checked_level
+from equipoise.stats.parts import shares_for, too_sparse
+from equipoise.stats.resample import mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Floats
 
@@ -37,11 +39,15 @@ def estimate(
     """Measure every metric on the evidence, with interval, n, undefined count and chance level.
 
     Means over units get the intervals of ``mean_intervals``, other figures those of ``evidence_intervals``.
-    Figures of a space are subsampled, all of them: what one point scores depends on the others.
+    Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
+    agreements of partitions. ``part_count`` limits ``resamples`` where each measures the evidence again.
     ``clusters`` holds an id a unit; whole clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
+    checked_level(level)
+    checked_resamples(resamples)
+    checked_seed(seed)
     if clusters is not None:
         cluster_codes(clusters, len(evidence))
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
@@ -49,7 +55,7 @@ def estimate(
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "level": level, "resamples": resamples}
     intervals = _intervals_of_means(means, measured, rng=np.random.default_rng([seed, MEANS]), **shared)
-    intervals |= _intervals_of_corpus(corpus, evidence, rng=np.random.default_rng([seed, CORPUS]), **shared)
+    intervals |= _intervals_of_corpus(corpus, evidence, seed=seed, **shared)
     estimates = {
         metric.name: _estimate(
             metric,
@@ -108,18 +114,25 @@ def _intervals_of_means(
 
 
 def _intervals_of_corpus(
-    metrics: Sequence[Metric[Any]], evidence: Evidence, **options: Any
+    metrics: Sequence[Metric[Any]], evidence: Evidence, *, seed: int, **options: Any
 ) -> dict[str, Interval]:
-    if not metrics:
-        return {}
-    found = evidence_intervals(
-        [_figure_of(metric) for metric in metrics],
-        evidence,
-        bounds=[metric.bounds for metric in metrics],
-        subsample=evidence.kind == "space",
-        **options,
-    )
-    return {metric.name: interval for metric, interval in zip(metrics, found, strict=True)}
+    """Metrics that bear the same kind of parts share them."""
+    kinds = {metric.name: shares_for(metric, evidence) for metric in metrics}
+    found: dict[str, Interval] = {}
+    for shares in sorted(set(kinds.values())):
+        alike = [metric for metric in metrics if kinds[metric.name] == shares]
+        intervals = evidence_intervals(
+            [_figure_of(metric) for metric in alike],
+            evidence,
+            bounds=[metric.bounds for metric in alike],
+            subsample=shares,
+            rng=np.random.default_rng([seed, CORPUS, *(round(100 * share) for share in shares)]),
+            **options,
+        )
+        for metric, interval in zip(alike, intervals, strict=True):
+            reason = too_sparse(metric, evidence)
+            found[metric.name] = Interval.unknown(reason, level=interval.level) if reason else interval
+    return found
 
 
 def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:

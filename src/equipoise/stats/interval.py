@@ -44,6 +44,19 @@ class Interval:
         """Whether ``value`` lies inside, ends included; an unknown interval covers nothing."""
         return self.low <= value <= self.high
 
+    def around(self, point: float) -> Interval:
+        """The same interval if it has a width and holds its own estimate, up to rounding; else unknown.
+
+        >>> Interval(0.1, 0.1).around(0.3).reason
+        'the resamples repeat one value'
+        """
+        slack = 1e-12 * abs(point)
+        if self.known and self.width <= slack:
+            return Interval.unknown("the resamples repeat one value", level=self.level)
+        if self.known and not self.low - slack <= point <= self.high + slack:
+            return Interval.unknown("the resamples lie beside the figure", level=self.level)
+        return self
+
     def clipped(self, bounds: Bounds) -> Interval:
         """The part that a figure with these bounds can reach.
 
@@ -104,7 +117,9 @@ def wilson(
     return Interval(low, high, level, method)
 
 
-def t_interval(mean: float, standard_error: float, degrees: float, level: float = 0.95) -> Interval:
+def t_interval(
+    mean: float, standard_error: float, degrees: float, level: float = 0.95, *, method: str = "t"
+) -> Interval:
     """Student's interval: the mean and as many standard errors on each side as t demands.
 
     >>> interval = t_interval(2.0, 0.5, degrees=3)
@@ -112,7 +127,7 @@ def t_interval(mean: float, standard_error: float, degrees: float, level: float 
     (0.41, 3.59)
     """
     half = t_critical(level, degrees) * standard_error
-    return Interval(mean - half, mean + half, level, "t")
+    return Interval(mean - half, mean + half, level, method)
 
 
 def checked_level(level: float) -> float:

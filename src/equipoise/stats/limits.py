@@ -3,20 +3,30 @@
 Plain percentile and BCa limits cover too little at 50 units, and far too little with few clusters. So
 tails are widened as Hesterberg (2015) proposes: the normal quantile of the nominal tail gives way to
 sqrt(k / (k - 1)) times Student's critical value with k - 1 degrees of freedom, k being the number of draws.
+
+No resampling shows values that the sample happens to lack. Where rare large values decide the mean, only the
+bounds of the metric tell how large they can be, and limits are made from them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 
-from equipoise.stats.draws import Draws, ratio, resampled_sums
-from equipoise.stats.interval import t_critical
-from equipoise.types import Floats, Ints
+from equipoise.stats.draws import Draws, exponential_sums, ratio, resampled_sums
+from equipoise.stats.interval import Bounds, t_critical
+from equipoise.types import Bools, Floats, Ints
 
 ROUNDING = 1e-12
 """Two figures nearer than this share of their size are equal."""
+LOPSIDED = 0.25
+"""The skewness of a mean, |skewness| / sqrt(k), above which BCa is not trusted.
+
+On uniform ranks of 1,000 candidates BCa covers 70 to 90 % at 50 to 1,000 units; 0.25 finds 97 to 98 % there,
+0.3 finds 95 to 96 %, and 0.4 only 88 to 92 %. A skewness this large is rare in data without rare values.
+"""
 
 
 def bca_limits(draws: Draws, level: float, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -36,6 +46,33 @@ def bca_limits(draws: Draws, level: float, resamples: int, rng: np.random.Genera
         for z in (bias - tail, bias + tail)
     )
     return low, high
+
+
+def lopsided(draws: Draws) -> Bools:
+    """Columns whose mean hangs on a few draws far from the others."""
+    residuals = draws.residuals
+    second = np.square(residuals).sum(axis=0) ** 1.5
+    third = np.abs((residuals**3).sum(axis=0))
+    return np.asarray(third > LOPSIDED * second)
+
+
+def bounded_limits(
+    draws: Draws, bounds: Sequence[Bounds], level: float, resamples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Gaffke's limits (2005): the Bayesian bootstrap with one more draw, which lies at the bound.
+
+    The lower limit takes it at the lower bound, the upper limit at the upper one. For hits and misses this is
+    the exact interval of Clopper and Pearson. The added draw weighs as much as the average one.
+    """
+    columns = draws.masses.shape[1]
+    sums, extra = exponential_sums(np.hstack([draws.totals, draws.masses]), resamples, rng)
+    extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
+    tail = (1.0 - level) / 2.0
+    ends = []
+    for bound, share in zip(np.array(bounds, dtype=np.float64).T, (tail, 1.0 - tail), strict=True):
+        means = ratio(sums[:, :columns] + extra * bound, sums[:, columns:] + extra)
+        ends.append(quantiles(_sorted_rows(means), np.full(columns, share)))
+    return ends[0], ends[1]
 
 
 def studentised_limits(

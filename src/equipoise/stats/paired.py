@@ -65,8 +65,7 @@ def sign_flip(
     >>> sign_flip([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    if flips < 1:
-        raise ParameterError(f"flips is {flips}", hint="give at least 1; 10000 is the default")
+    checked_flips(flips)
     draws = Draws.of(_centred(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
@@ -246,6 +245,7 @@ def run_test(
     array([0.1027])
     """
     test = find_test(name)
+    checked_flips(flips)
     given: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
     for option, value in given.items():
         if value is not None and option not in test.takes:
@@ -256,6 +256,13 @@ def run_test(
     options = {"weights": weights, "clusters": clusters, "margin": margin, "flips": flips, "rng": rng}
     taken = {option: value for option, value in options.items() if option in test.takes}
     return test.function(differences, alternative=alternative, **taken)
+
+
+def checked_flips(flips: int) -> int:
+    """The number of sign patterns, when there is at least one."""
+    if flips < 1:
+        raise ParameterError(f"flips is {flips}", hint="give at least 1; 10000 is the default")
+    return flips
 
 
 def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
