@@ -259,3 +259,9 @@ def test_fewer_than_two_systems_repeated_names_and_other_things_are_refused() ->
 def test_a_comparison_prints_as_one_line() -> None:
     comparison = compare({"x": ranking(0), "y": ranking(1)}, "MRR")
     assert repr(comparison).startswith("Comparison of 2 systems on 12 units by MRR")
+
+
+def test_an_estimate_answers_to_every_name_of_its_metric() -> None:
+    result = evaluate(Ranking.from_ranks([1, 2, 3], candidates=5), ["HR@1", "MRR"])
+    assert result["Acc@1"] is result["HR@1"]
+    assert result["rr"] is result["MRR"]

@@ -8,7 +8,7 @@ from html import escape
 from math import isnan
 from typing import Any
 
-from equipoise.errors import UnknownNameError
+from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.stats.interval import Interval
 from equipoise.types import Direction, Finding, Floats, Ids
@@ -77,6 +77,9 @@ class Result:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, metric: str) -> Estimate:
+        """The estimate of a metric, under any of its names: ``result["Acc@1"]`` is ``result["HR@1"]``."""
+        if metric not in self.estimates:
+            metric = _canonical(metric, self.evidence)
         if metric not in self.estimates:
             raise UnknownNameError.of(
                 "metric of this result", metric, self.names, more=f"it has {', '.join(self.names)}"
@@ -149,3 +152,13 @@ def _figure(value: float) -> str:
 
 def _plain(value: float) -> float | None:
     return None if isnan(value) else float(value)
+
+
+def _canonical(metric: str, evidence: Evidence | None) -> str:
+    """The spelling that results use, or what was given where nothing answers to it."""
+    from equipoise.metrics.parse import parse
+
+    try:
+        return parse(metric, evidence=None if evidence is None else type(evidence))[0].name
+    except EquipoiseError:
+        return metric
