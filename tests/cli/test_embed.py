@@ -109,6 +109,43 @@ def test_tables_give_texts_and_ids(eq, name: str, content: str, words: tuple[str
     assert read_array("v.npz:ids").tolist() == ["x", "7"]
 
 
+def test_a_json_list_of_strings_is_a_list_of_texts(eq) -> None:
+    Path("a.json").write_text('["one", "two"]')
+    assert embedded(eq, "a.json", "-o", "v.npz")["texts"] == 2
+    assert asked() == ["one", "two"]
+
+
+def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None:
+    from equipoise.data.beir import read_beir
+
+    rows = [{"_id": "1", "title": "Foxes", "text": "are red"}, {"_id": "2", "title": "", "text": "no title"}]
+    Path("qrels").mkdir()
+    Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
+    Path("queries.jsonl").write_text('{"_id": "q", "text": "what is red"}\n')
+    Path("corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    embedded(eq, "corpus.jsonl", "-o", "v.npz")
+    assert asked() == list(read_beir(".")["items"].values()) == ["Foxes are red", "no title"]
+    embedded(eq, "corpus.jsonl", "-o", "w.npz", "--column", "text")
+    assert asked()[2:] == ["are red"]
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_what_was_written_is_a_model_by_the_texts(eq, table: bool) -> None:
+    from equipoise.embed.model import embedder
+
+    source = "texts.txt"
+    if table:
+        source = "texts.jsonl"
+        Path(source).write_text(
+            "".join(f"{json.dumps({'id': f'd{place}', 'text': text})}\n" for place, text in enumerate(TEXTS))
+        )
+    embedded(eq, source, "-o", "v.npz")
+    again = embedder("vectors:v.npz", normalize=False)
+    np.testing.assert_array_equal(
+        again.embed(TEXTS[4:2:-1]), np.stack([vector(text) for text in TEXTS[4:2:-1]])
+    )
+
+
 @pytest.mark.parametrize(
     "content",
     [b"eins\n zwei ", b"eins\r\n zwei \r\n", b"eins\n zwei \n\n\n", b"\xef\xbb\xbfeins\n zwei \n"],
@@ -151,6 +188,16 @@ BAD = {
     "no text": (b'{"text": "a"}\n{"text": 5}\n', "a.jsonl", (), "line 2 has int in column text"),
     "no id": (b'{"id": 1, "text": "a"}\n{"text": "b"}\n', "a.jsonl", (), "line 2 has no id"),
     "column of lines": (b"a\n", "a.txt", ("--column", "text"), "no columns"),
+    "id twice": (
+        b'{"id": 1, "text": "a"}\n\n{"id": "1", "text": "b"}\n',
+        "a.jsonl",
+        (),
+        "lines 1 and 3 both",
+    ),
+    "column of a list": (b'["a"]', "a.json", ("--column", "text"), "a list of texts, and no columns"),
+    "blank in a list": (b'["a", " "]', "a.json", (), "row 2 is blank"),
+    "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "no list of objects"),
+    "title of a number": (b'{"_id": "1", "title": 5, "text": "a"}\n', "a.jsonl", (), "int in column title"),
     "blank row": (b"id,text\n1,a\n2,\n", "a.csv", (), "row 3 is blank"),
 }
 
@@ -223,6 +270,21 @@ def test_a_killed_run_goes_on_where_it_was(folder: Path, command, environment) -
     assert rows.tobytes() == np.stack([vector(f"text {number}") for number in range(6000)]).tobytes()
 
 
+def test_an_interruption_says_that_the_same_command_goes_on(folder: Path, command, environment) -> None:
+    Path("many.txt").write_text("".join(f"text {number}\n" for number in range(3000)))
+    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz"]
+    slow = environment | {"SLOW": "0.03", "EQUIPOISE_CACHE": str(folder / "cache")}
+    process = subprocess.Popen(words, env=slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(asked()) < 500:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "the same command typed again goes on where this one stopped" in said
+    again = subprocess.run(words, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
+    assert "from the cache" in again.stdout
+
+
 def test_a_watcher_sees_rate_and_remaining_time_and_the_report_stays_on_stdout(folder, command, environment):
     Path("many.txt").write_text("".join(f"text {number}\n" for number in range(1500)))
     reader, writer = pty.openpty()
@@ -288,6 +350,25 @@ def test_the_cache_is_measured_pruned_and_found(eq, folder: Path) -> None:
     assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
 
 
+def test_the_size_names_models_and_tells_what_the_file_takes(eq, folder: Path) -> None:
+    embedded(eq, "texts.txt", "-o", "v.npz")
+    size = json.loads(eq("cache", "size", "--json").stdout)
+    assert [space["name"] for space in size["spaces"]] == ["own_model.Model"]
+    assert size["file_bytes"] == (folder / "cache" / "vectors.sqlite").stat().st_size
+    said = eq("cache", "size").stdout
+    assert "own_model.Model" in said
+    assert "the file takes" in said
+
+
+def test_a_cache_that_is_switched_off_is_not_made(eq, folder: Path, monkeypatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
+    for _ in range(2):
+        assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
+    assert not (folder / "off").exists()
+    assert not (folder / "xdg").exists()
+
+
 def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
     assert "no amount of bytes" in eq("cache", "prune", "--to", "much").stderr
     assert eq("cache", "prune", "--to", "1GB", "--all").exit_code == 2
@@ -331,6 +412,31 @@ def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) ->
     listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
     assert listed["bge-base"]["lack"]["remedy"] == "pip install 'equipoise[st]'"
     assert listed["hash"]["works"]
+
+
+def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = eq("ls", "models").stdout
+    head, _, *lines = said.splitlines()
+    assert head.split() == ["model", "here", "dims", "tokens", "licence"]
+    assert all(len(line) <= 80 for line in lines)
+    assert "too narrow for: what it is;" in said
+
+
+def test_a_model_of_the_hub_needs_a_download_until_its_files_are_there(eq, folder: Path, monkeypatch) -> None:
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))
+
+    def here() -> str:
+        listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
+        return next(each["here"] for each in listed if each["spec"] == "bge-base")
+
+    snapshot = folder / "hub" / "models--BAAI--bge-base-en-v1.5" / "snapshots" / "a1"
+    snapshot.mkdir(parents=True)
+    assert here() == "needs a download"
+    assert "a download: weights are fetched" in eq("ls", "models").stdout
+    (snapshot / "config.json").write_text("{}")
+    assert here() == "works"
 
 
 def test_listing_models_loads_none(command, environment) -> None:

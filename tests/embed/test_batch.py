@@ -66,6 +66,7 @@ def test_a_limit_of_nothing_runs_each_text_alone():
     [
         ([], "there are no texts"),
         ("one text", "one text was given"),
+        (None, "the texts are of type NoneType"),
         (["a", ""], "text 1 .* is empty"),
         (["a", "b", " \n\t"], "text 2 .* is empty"),
         (["a", 3], "text 1 .* is of type int"),

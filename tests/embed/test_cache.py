@@ -349,7 +349,64 @@ def test_pruning_drops_the_oldest_and_gives_the_bytes_back(tmp_path: Path) -> No
     cache.close()
 
 
+def on_disk(cache: Cache) -> int:
+    return sum(
+        path.stat().st_size
+        for path in cache.path.parent.glob(f"{cache.path.name}*")
+        if path.suffix != ".sqlite-shm"
+    )
+
+
+@pytest.mark.parametrize("bound", [500_000, 3_000_000])
+def test_file_and_log_on_the_disk_stay_within_the_bound_and_vectors_stay(tmp_path: Path, bound: int) -> None:
+    cache = Cache(tmp_path / "v.sqlite", max_bytes=bound)
+    for start in range(0, 4000, 250):
+        texts = [f"text {number}" for number in range(start, start + 250)]
+        cache.put_many(MODEL, ROLE, texts, vectors_for(250, 512, start))
+        assert on_disk(cache) <= bound
+    size = cache.size()
+    assert size.file_bytes == on_disk(cache)
+    assert size.vectors * 512 * 4 > bound / 3
+    assert len(cache.get_many(MODEL, ROLE, texts[-20:], 512)) == 20
+    cache.close()
+    assert cache.path.stat().st_size <= bound
+
+
+def test_models_are_listed_by_the_names_that_people_know(cache: Cache) -> None:
+    cache.note_name(MODEL, "all-MiniLM-L6-v2")
+    cache.put_many(MODEL, ROLE, names(3), vectors_for(3))
+    cache.put_many("other", ROLE, names(1), vectors_for(1))
+    cache.close()
+    spaces = Cache(cache.path).size().spaces
+    assert [(space.identity, space.name) for space in spaces] == [(MODEL, "all-MiniLM-L6-v2"), ("other", "")]
+
+
+def test_a_file_that_was_begun_without_names_takes_them(cache: Cache) -> None:
+    cache.put_many(MODEL, ROLE, names(3), vectors_for(3))
+    cache.close()
+    with sqlite3.connect(cache.path) as db:
+        db.execute("DROP TABLE names")
+    db.close()
+    assert [space.name for space in cache.size().spaces] == [""]
+    cache.note_name(MODEL, "mine")
+    cache.put_many(MODEL, ROLE, ["new"], vectors_for(1))
+    assert [space.name for space in cache.size().spaces] == ["mine"]
+
+
 # -- places and limits ---------------------------------------------------------------------------------
+
+
+def test_the_default_cache_is_shared_and_can_be_switched_off(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    shared = Cache.default()
+    assert shared is not None
+    assert shared is Cache.default()
+    assert shared.path == tmp_path / "vectors.sqlite"
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "other"))
+    assert Cache.default() is not shared
+    monkeypatch.setenv("EQUIPOISE_CACHE", "off")
+    assert Cache.default() is None
+    assert Cache().path.parent.name == "equipoise"
 
 
 def test_the_file_lies_where_the_environment_says(monkeypatch, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from equipoise.data.arrays import read_array, read_matrix
 from equipoise.embed.cache.cache import Cache
 from equipoise.embed.corpus import embed_to_file
 from equipoise.embed.model import Embedder, embedder
-from equipoise.errors import InputError, ParameterError, StoreError
+from equipoise.embed.rowkeys import RowKeys
+from equipoise.errors import DuplicateError, InputError, ParameterError, StoreError
 
 TEXTS = [f"text {number}" for number in range(23)]
 
@@ -52,6 +53,10 @@ def made(model: Model, cache: Cache | None = None) -> Embedder:
     return embedder(model, identity="test", cache=cache, normalize=False)
 
 
+def vectors_in(path: Path) -> np.ndarray:
+    return read_matrix(f"{path}:vectors" if path.suffix == ".npz" else path)
+
+
 def hidden(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
 
@@ -60,7 +65,7 @@ def hidden(folder: Path) -> list[str]:
 def test_rows_stand_in_the_order_of_the_texts(tmp_path: Path, name: str) -> None:
     texts = [*TEXTS, TEXTS[3], TEXTS[3]]
     report = embed_to_file(iter(texts), made(Model()), tmp_path / name, batch=4)
-    assert read_matrix(tmp_path / name).tobytes() == rows(texts).tobytes()
+    assert vectors_in(tmp_path / name).tobytes() == rows(texts).tobytes()
     assert (report.texts, report.dims) == (25, 6)
     assert report.embedded + report.repeated == 25
     assert hidden(tmp_path) == []
@@ -75,10 +80,40 @@ def test_ids_travel_with_the_rows(tmp_path: Path) -> None:
     assert (tmp_path / "v.ids").read_text().splitlines() == ids
 
 
-def test_the_file_is_a_model_by_its_ids(tmp_path: Path) -> None:
-    embed_to_file(TEXTS, made(Model()), tmp_path / "v.npz", ids=TEXTS)
+def test_the_file_is_a_model_by_its_texts_and_by_its_ids(tmp_path: Path) -> None:
+    ids = [f"d{number}" for number in range(23)]
+    embed_to_file(TEXTS, made(Model()), tmp_path / "v.npz", ids=ids, batch=5)
+    by_text = embedder(tmp_path / "v.npz", normalize=False)
+    assert by_text.embed(TEXTS[5:1:-1]).tobytes() == rows(TEXTS[5:1:-1]).tobytes()
+    by_id = embedder(f"vectors:{tmp_path / 'v.npz'}", key="ids", normalize=False)
+    assert by_id.embed(["d7"]).tobytes() == rows(["text 7"]).tobytes()
+
+
+@pytest.mark.parametrize("reason", ["repeated", "a NUL at the end"])
+def test_texts_that_cannot_be_keys_give_way_to_the_numbers_of_the_rows(tmp_path: Path, reason: str) -> None:
+    texts = [*TEXTS, TEXTS[3] if reason == "repeated" else "nul\0"]
+    embed_to_file(texts, made(Model()), tmp_path / "v.npz", batch=5)
+    with np.load(tmp_path / "v.npz") as archive:
+        assert sorted(archive.files) == ["ids", "vectors"]
     again = embedder(tmp_path / "v.npz", normalize=False)
-    assert again.embed(TEXTS[:3]).tobytes() == rows(TEXTS[:3]).tobytes()
+    assert again.embed(["1", "24"]).tobytes() == rows([texts[0], texts[23]]).tobytes()
+
+
+def test_texts_are_let_go_once_they_would_take_too_much_room() -> None:
+    def names(longest: int) -> list[str]:
+        keys = RowKeys(has_ids=False, text_bytes=4 * 10 * 7)
+        keys.add(["a" * longest], [""])
+        for number in range(9):
+            keys.add([f"{number}"], [""])
+        return [name for name, _ in keys.arrays()]
+
+    assert names(7) == ["texts"]
+    assert names(8) == ["ids"]
+
+
+def test_an_id_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DuplicateError, match="two texts have the id 'x'"):
+        embed_to_file(["a", "b", "c"], made(Model()), tmp_path / "v.npz", ids=["x", "y", "x"], batch=1)
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
@@ -114,7 +149,7 @@ def test_a_failed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
     report = embed_to_file(TEXTS, made(model), tmp_path / name, batch=4)
     assert report.resumed == 12
     assert set(model.asked) == set(TEXTS[12:])
-    assert read_matrix(tmp_path / name).tobytes() == rows(TEXTS).tobytes()
+    assert vectors_in(tmp_path / name).tobytes() == rows(TEXTS).tobytes()
     assert hidden(tmp_path) == []
 
 

@@ -60,6 +60,18 @@ def test_a_retriever_is_returned_as_it_is_and_takes_no_options():
         retriever(embedder("hash:"), dim=2)
 
 
+@pytest.mark.parametrize("spec", ["hash:", "bm25:", "tfidf:", "sum:hash+bm25:"])
+def test_documents_and_queries_may_come_from_a_generator(spec):
+    listed = retriever(spec).fit(DOCUMENTS)
+    fitted = retriever(spec).fit(text for text in DOCUMENTS)
+    assert len(fitted) == len(DOCUMENTS)
+    expected = listed.search(QUERIES, 2).indices
+    assert np.array_equal(fitted.search(iter(QUERIES), 2).indices, expected)
+    assert sum(len(scores) for _, scores in fitted.score_blocks(iter(QUERIES))) == len(QUERIES)
+    with pytest.raises(InputError, match="the documents are of type NoneType"):
+        retriever(spec).fit(None)
+
+
 def test_wrong_input_is_refused():
     with pytest.raises(UnknownNameError, match="euclidian") as caught:
         retriever("hash:", geometry="euclidian")

@@ -320,8 +320,9 @@ def test_options_are_refused_with_a_did_you_mean():
     with pytest.raises(ParameterError) as caught:
         embedder("minilm", poling="cls")
     assert caught.value.hint == "did you mean pooling?"
-    with pytest.raises(ParameterError, match="makes rankings, not vectors"):
-        embedder("tfidf")
+    with pytest.raises(ParameterError, match=r"^tfidf makes rankings, not vectors") as caught:
+        embedder("tfidf", threads=1)
+    assert caught.value.hint.startswith("use retriever('tfidf'),")
 
 
 @pytest.mark.parametrize(

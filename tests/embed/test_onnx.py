@@ -104,6 +104,9 @@ def test_a_folder_without_weights_or_a_damaged_model_is_a_sentence(folder: Path,
     ]:
         with pytest.raises(InputError, match=sentence):
             embedder(spec)
+    (empty / "model.onnx").write_bytes((folder / "model.onnx").read_bytes())
+    with pytest.raises(InputError, match=r"holds no tokenizer: tokenizer\.json is missing"):
+        embedder(empty)
     (folder / "model.onnx").write_bytes(b"not a graph")
     with pytest.raises(InputError, match="cannot be run by onnxruntime"):
         embedder(folder)

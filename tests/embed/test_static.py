@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ def tokenizer():
     return made
 
 
-@pytest.fixture(params=["plain", "normalized", "quantised vocabulary"])
+@pytest.fixture(params=["plain", "normalized", "quantised vocabulary", "plain, of no stated type"])
 def folder(request, tmp_path: Path) -> Path:
     """A model as model2vec saves it."""
     model2vec = pytest.importorskip("model2vec")
@@ -32,8 +33,8 @@ def folder(request, tmp_path: Path) -> Path:
     model = model2vec.StaticModel(
         rng.standard_normal((3 if small else len(VOCABULARY), 5)).astype(np.float32),
         tokenizer(),
-        config={"model_type": "model2vec"},
-        normalize=request.param != "plain",
+        config=None if "no stated type" in request.param else {"model_type": "model2vec"},
+        normalize=not request.param.startswith("plain"),
         weights=rng.random(len(VOCABULARY)).astype(np.float32) if small else None,
         token_mapping=np.array([0, 1, 2, 0, 1, 2, 0]) if small else None,
     )
@@ -48,6 +49,16 @@ def test_a_model2vec_folder_gives_the_librarys_vectors(folder: Path):
     assert ours.spec.kind == "static"
     np.testing.assert_allclose(ours.embed(TEXTS), library.encode(TEXTS), atol=1e-6)
     assert ours.card.max_tokens == 512
+
+
+def test_a_model_that_normalises_itself_cannot_be_told_not_to(folder: Path):
+    own = json.loads((folder / "config.json").read_text())["normalize"]
+    if not own:
+        assert not np.allclose(np.linalg.norm(embedder(folder, normalize=False).embed(TEXTS), axis=1), 1)
+        return
+    with pytest.raises(ParameterError, match="sets its vectors to length one itself"):
+        embedder(folder, normalize=False)
+    assert embedder(folder, normalize=False, dim=2).dims == 2
 
 
 def save(folder: Path, **arrays: np.ndarray) -> Path:

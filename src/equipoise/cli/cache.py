@@ -21,7 +21,8 @@ HELP = """
   eq cache prune --to 2GB
 
 Vectors that were computed once are kept and never computed again. EQUIPOISE_CACHE names
-another folder for them, and EQUIPOISE_CACHE_BYTES another bound, such as 50GB.
+another folder for them, or is "off" for none, and EQUIPOISE_CACHE_BYTES another bound, such
+as 50GB.
 """
 
 SIZE_HELP = """
@@ -69,7 +70,7 @@ def size(out: Output) -> None:
         out.show(
             FittedTable(
                 [
-                    Column("model", [each.identity for each in found.spaces], shortens="middle"),
+                    Column("model", [each.name or each.identity for each in found.spaces], shortens="middle"),
                     Column("used as", [each.variant for each in found.spaces], rank=1, shortens="end"),
                     Column("vectors", [f"{each.vectors:,}" for each in found.spaces], right=True),
                     Column("size", [bytes_text(each.bytes) for each in found.spaces], right=True),
@@ -77,8 +78,8 @@ def size(out: Output) -> None:
             )
         )
     out.text(
-        f"{found.vectors:,} vectors, {bytes_text(found.bytes)} of at most"
-        f" {bytes_text(found.max_bytes)} in {kept.path}"
+        f"{found.vectors:,} vectors, {bytes_text(sum(each.bytes for each in found.spaces))}; the file takes"
+        f" {bytes_text(found.file_bytes)} of at most {bytes_text(found.max_bytes)}: {kept.path}"
     )
 
 
@@ -98,7 +99,7 @@ def prune(out: Output, to: str | None, everything: bool) -> None:
     if out.json:
         out.data({"path": str(kept.path), "dropped": dropped, **asdict(found)})
     else:
-        out.text(f"dropped {dropped:,} vectors; {found.vectors:,} stay, {bytes_text(found.bytes)}")
+        out.text(f"dropped {dropped:,} vectors; {found.vectors:,} stay, {bytes_text(found.file_bytes)}")
 
 
 @cache.command(help=PATH_HELP, short_help="Print where it lies.")

@@ -70,15 +70,13 @@ def demo(out: Output, output: str | None, seed: int) -> int:
 
 def _rankings(data: Dataset, systems: tuple[str, ...], step: Step) -> dict[str, Evidence]:
     """Where each system ranks the right passages."""
-    from equipoise.embed.cache.cache import Cache
     from equipoise.embed.retriever import retriever
     from equipoise.tasks.retrieve import retrieve
 
     ranked: dict[str, Evidence] = {}
-    with Cache() as cache:
-        for system in systems:
-            step(f"asking {system}")
-            ranked[system] = retrieve(retriever(system, cache=cache), data)
+    for system in systems:
+        step(f"asking {system}")
+        ranked[system] = retrieve(retriever(system), data)
     return ranked
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import tee
 from pathlib import Path
@@ -28,8 +29,10 @@ HELP = """
   eq embed corpus.jsonl --model openai:text-embedding-3-small -o vectors.npz
 
 Embed the texts of a file: one a line, or a column of a JSONL, JSON, CSV, TSV or parquet file;
-"-" is standard input. The output is an .npz file with "vectors" (and "ids", where the texts
-have ids), or an .npy file. Vectors are kept in a cache: the same command typed again embeds
+"-" is standard input. Rows with "_id", "title" and "text" are embedded with their titles.
+The output is an .npz file, which is a model in its turn (vectors:FILE): it holds "vectors",
+"ids" where the texts have ids, and "texts" where all differ and 256 MiB are enough for them;
+or it is an .npy file. Vectors are kept in a cache: the same command typed again embeds
 nothing, and after an interruption it goes on where it was. eq ls models lists the models.
 """
 
@@ -76,7 +79,7 @@ def embed(
     no_cache: bool,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.embed.cache.cache import Cache
+    from equipoise.embed.cache.cache import Cache, switched_off
     from equipoise.embed.corpus import embed_to_file
     from equipoise.embed.model import embedder
     from equipoise.embed.rowfile import SUFFIXES
@@ -86,13 +89,15 @@ def embed(
             f"{output} has a suffix that names no format of vectors", hint=f"use {' or '.join(SUFFIXES)}"
         )
     source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
-    cache = None if no_cache else Cache()
+    cache = None if no_cache or switched_off() else Cache()
     more = {"processes": processes} if processes > 1 else {}
     with (
         closing(cache) if cache is not None else nullcontext(),
-        embedder(model, cache=cache, threads=threads, **more) as loaded,
+        embedder(model, cache=cache or False, threads=threads, **more) as loaded,
     ):
-        with counting(out, f"embedding with {loaded.card.name}", source.count) as count:
+        if cache is not None:
+            cache.note_name(loaded.encoder.identity, loaded.card.name)
+        with _resumable(out), counting(out, f"embedding with {loaded.card.name}", source.count) as count:
             first, second = tee(source.items())
             report = embed_to_file(
                 (item.text for item in first),
@@ -104,6 +109,17 @@ def embed(
             )
         _show(out, report, source, loaded, cache)
     return exits.DONE
+
+
+@contextmanager
+def _resumable(out: Output) -> Iterator[None]:
+    """Whoever interrupts this should know that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not out.json:
+            out.note("what is done is kept: the same command typed again goes on where this one stopped")
+        raise
 
 
 def _show(

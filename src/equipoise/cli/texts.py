@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from equipoise.data.tables import format_of, parse_table, read_table
+from equipoise.data.beir import titled
+from equipoise.data.jsontext import parse_json
+from equipoise.data.tables import format_of, parse_table, read_table, table_of_json
 from equipoise.data.text import BOM, STDIN, explain_unreadable, open_text, shown
-from equipoise.errors import FormatError, InputError, did_you_mean
+from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 
 TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
 ID_COLUMNS = ("id", "_id", "doc_id", "docid", "key")
@@ -47,27 +49,36 @@ def read_texts(
 ) -> TextSource:
     """Texts of a .txt file (one a line), or of a column of a JSONL, JSON, CSV, TSV or parquet file.
 
-    Plain or gzipped; ``-`` is standard input, one text a line. Lines and JSONL are streamed, so that size is
-    no matter. A blank text is an error, unless it is skipped or nothing but blank lines follow it.
+    JSON may also be a list of texts. Documents in BEIR's layout, with an ``_id`` and a ``text``, are taken
+    with their title, as runs take them, unless a column is named. Plain or gzipped; ``-`` is standard input,
+    one text a line. Lines and JSONL are streamed, so that size is no matter. A blank text is an error, unless
+    it is skipped or nothing but blank lines follow it.
     """
     form = format_of(path) if path != STDIN else None
-    if form is None and (column or id_column):
-        raise InputError(
-            f"{shown(path)} has one text a line, and no columns", hint="name it .jsonl, .csv or .tsv"
-        )
-    if path == STDIN:
-        lines = open_text(path).text.split("\n")
-        return _checked(path, lambda: _numbered(lines), False, False, skip_blank)
     if form is None:
-        return _checked(path, lambda: _numbered(_lines(path)), False, False, skip_blank)
+        _refuse_columns(path, "one text a line", column or id_column)
+        lines = open_text(path).text.split("\n") if path == STDIN else None
+        return _checked(path, lambda: _numbered(lines or _lines(path)), False, False, skip_blank)
     if form == "jsonl":
-        first = _first_row(path)
-        text, name = _columns(path, first, column, id_column)
-        return _checked(path, lambda: _jsonl(path, text, name), name is not None, True, skip_blank)
-    rows = read_table(path)
-    text, name = _columns(path, rows.rows[0], column, id_column)
-    items = [_item(path, row, place, text, name) for row, place in zip(rows.rows, rows.places, strict=True)]
-    return _checked(path, lambda: iter(items), name is not None, True, skip_blank)
+        reader = _reader(path, _first_row(path), column, id_column)
+        return _checked(path, lambda: _jsonl(path, reader), reader.id is not None, True, skip_blank)
+    if form == "json":
+        file = open_text(path)
+        value = parse_json(file)
+        if value and isinstance(value, list) and all(isinstance(each, str) for each in value):
+            _refuse_columns(path, "a list of texts", column or id_column)
+            return _checked(path, lambda: _numbered(value), False, True, skip_blank)
+        rows = table_of_json(file, value)
+    else:
+        rows = read_table(path)
+    reader = _reader(path, rows.rows[0], column, id_column)
+    items = [reader.item(row, place) for row, place in zip(rows.rows, rows.places, strict=True)]
+    return _checked(path, lambda: iter(items), reader.id is not None, True, skip_blank)
+
+
+def _refuse_columns(path: str, what: str, given: str | None) -> None:
+    if given:
+        raise InputError(f"{shown(path)} has {what}, and no columns", hint="name it .jsonl, .csv or .tsv")
 
 
 def _checked(
@@ -75,10 +86,16 @@ def _checked(
 ) -> TextSource:
     """Read everything once: count, and find what cannot be."""
     count = blank = inner = first_blank = 0
+    places: dict[str, int] = {}
     for item in items():
         if item.text.strip():
             count += 1
             inner = blank
+            if has_ids and places.setdefault(item.id, item.place) != item.place:
+                raise DuplicateError(
+                    f"{shown(path)} lines {places[item.id]} and {item.place} both have the id {item.id[:60]}",
+                    hint="keep one of them, or name another column: --id-column NAME",
+                )
         else:
             blank += 1
             first_blank = first_blank or item.place
@@ -129,10 +146,10 @@ def _decoded(path: str, line: bytes) -> str:
     return text.removesuffix("\n")
 
 
-def _jsonl(path: str, text: str, name: str | None) -> Iterator[Item]:
+def _jsonl(path: str, reader: _RowReader) -> Iterator[Item]:
     for number, line in enumerate(_lines(path), start=1):
         if line.strip():
-            yield _item(path, _object(path, line), number, text, name)
+            yield reader.item(_object(path, line), number)
 
 
 def _object(path: str, line: str) -> dict[str, Any]:
@@ -154,9 +171,36 @@ def _first_row(path: str) -> dict[str, Any]:
     raise InputError(f"{shown(path)} is empty", hint="check that the step that writes it has finished")
 
 
-def _columns(
-    path: str, row: dict[str, Any], column: str | None, id_column: str | None
-) -> tuple[str, str | None]:
+@dataclass(frozen=True, slots=True)
+class _RowReader:
+    """How a row becomes a text: which columns count, and whether a title goes before the text."""
+
+    path: str
+    text: str
+    id: str | None
+    titles: bool
+
+    def item(self, row: dict[str, Any], place: int) -> Item:
+        text = self._string(row, place, self.text)
+        if self.titles and row.get("title"):
+            text = titled(self._string(row, place, "title"), text)
+        if self.id is None:
+            return Item(text, "", place)
+        if not isinstance(row.get(self.id), str | int):
+            raise FormatError(f"{shown(self.path)} line {place} has no id in column {self.id}")
+        return Item(text, str(row[self.id]), place)
+
+    def _string(self, row: dict[str, Any], place: int, column: str) -> str:
+        value = row.get(column)
+        if not isinstance(value, str):
+            found = f"{type(value).__name__} in" if column in row else "no"
+            raise FormatError(
+                f"{shown(self.path)} line {place} has {found} column {column}, where a text should be"
+            )
+        return value
+
+
+def _reader(path: str, row: dict[str, Any], column: str | None, id_column: str | None) -> _RowReader:
     """The columns of the texts and of their ids: as asked for, or under the usual names."""
     known = [str(each) for each in row]
     for given in (column, id_column):
@@ -169,18 +213,9 @@ def _columns(
             f"{shown(path)} has no column of texts under a usual name; it has {', '.join(known)}",
             hint="say which it is: --column NAME",
         )
-    return text, id_column or _usual(row, ID_COLUMNS)
+    of_beir = column is None and "_id" in row and text == "text"
+    return _RowReader(path, text, id_column or _usual(row, ID_COLUMNS), of_beir)
 
 
 def _usual(row: dict[str, Any], names: Sequence[str]) -> str | None:
     return next((name for name in names if name in row), None)
-
-
-def _item(path: str, row: dict[str, Any], place: int, text: str, name: str | None) -> Item:
-    value = row.get(text)
-    if not isinstance(value, str):
-        found = f"{type(value).__name__} in" if text in row else "no"
-        raise FormatError(f"{shown(path)} line {place} has {found} column {text}, where a text should be")
-    if name is not None and not isinstance(row.get(name), str | int):
-        raise FormatError(f"{shown(path)} line {place} has no id in column {name}")
-    return Item(value, "" if name is None else str(row[name]), place)

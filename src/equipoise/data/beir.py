@@ -82,5 +82,14 @@ def _texts(path: Path) -> dict[str, str]:
         first = index_of.setdefault(name, index)
         if first != index:
             raise table.error(DuplicateError, [first, index], f"both have the _id {name}", hint="keep one")
-        texts[name] = f"{title} {text}" if title else text
+        texts[name] = titled(title, text)
     return texts
+
+
+def titled(title: str, text: str) -> str:
+    """A document as it is embedded: its title, where it has one, before its text.
+
+    >>> titled("Foxes", "They are red."), titled("", "No title.")
+    ('Foxes They are red.', 'No title.')
+    """
+    return f"{title} {text}" if title else text

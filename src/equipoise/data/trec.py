@@ -195,7 +195,7 @@ def _wrong_width(file: TextFile, line: int, count: int, layout: Layout) -> Excep
     subject = "TREC qrels need" if layout is QRELS else "a TREC run needs"
     fact = f"has {count} field{'s' if count != 1 else ''}; {subject} {needed} ({' '.join(layout.fields)})"
     if layout is RUN and count == 5:
-        hint = "the last field is the run tag; --run-tag accepts untagged lines"
+        hint = "the last field is the run tag; --run-tag NAME accepts untagged lines"
     elif layout is not QRELS and count == 4:
         hint = "4 fields make qrels; were the run and the qrels swapped?"
     elif layout is QRELS and count == 6:

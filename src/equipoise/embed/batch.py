@@ -38,6 +38,10 @@ def checked(texts: Iterable[str]) -> list[str]:
     """
     if isinstance(texts, str | bytes):
         raise InputError("one text was given where a list of texts is needed", hint="write [text]")
+    if not isinstance(texts, Iterable):
+        raise InputError(
+            f"the texts are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]"
+        )
     found = list(texts)
     if not found:
         raise InputError("there are no texts to embed", hint="check that the file or list is not empty")

@@ -12,6 +12,7 @@ from typing import Any
 
 from equipoise.embed.model import Embedder, EmbedReport
 from equipoise.embed.rowfile import RowFile
+from equipoise.embed.rowkeys import RowKeys
 from equipoise.errors import InputError
 from equipoise.types import Role
 
@@ -75,23 +76,24 @@ def embed_to_file(
 ) -> CorpusReport:
     """Embed texts, however many, into an .npy or .npz file with one row a text.
 
-    An .npz file holds ``vectors`` and, where ids are given, ``ids``; an .npy file gets them beside it, as
-    ``NAME.ids``. The file appears when it is whole. A run that was killed, or that failed, leaves what it has
-    done beside it, and the same call goes on from there.
+    An .npz file can be used as a model, ``vectors:FILE``: it holds ``vectors``, ``ids`` where they are given,
+    and ``texts`` while all differ and take at most 256 MiB as an array; with neither, ``ids`` are the numbers
+    of the rows. An .npy file gets ids beside it, as ``NAME.ids``. The file appears when it is whole. A run
+    that was killed, or that failed, leaves what it has done beside it, and the same call goes on from there.
     """
     start = perf_counter()
     head = {"format": 1, "model": embedder.fingerprint, "role": str(role), "batch": batch}
     file = RowFile(Path(path), head)
     tally = _Tally()
-    names: list[str] | None = None if ids is None else []
+    keys = RowKeys(has_ids=ids is not None)
     try:
         for some in _batches(_paired(texts, ids), batch):
-            if names is not None:
-                names += [name for _, name in some]
-            _embed_batch([text for text, _ in some], embedder, role, file, tally, progress)
+            given = [text for text, _ in some]
+            keys.add(given, [name for _, name in some])
+            _embed_batch(given, embedder, role, file, tally, progress)
         if not file.rows:
             raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
-        file.finish(names)
+        file.finish(keys)
     finally:
         file.close()
     return CorpusReport(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,16 @@ class Encoder(ABC):
 
     card: Card
     identity: str
+    block_texts: int = 256
+    """How many texts one call takes; what is lost at most when the process is killed."""
+    symmetric: bool = False
+    """Whether queries and documents get the same vector but for their prompts."""
+    cacheable: bool = True
+    """Whether ``identity`` names the vectors for good, and keeping them is worth the disk."""
+    normalizes: bool = False
+    """Whether the model itself sets its vectors to length one."""
+    prompts: Mapping[Role, str] = {}
+    """What the model's own files say must stand before a text."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:

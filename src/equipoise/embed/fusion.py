@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,9 +122,9 @@ class _Fusion(Retriever):
         """Sums of scores of several kinds order, and mean no more."""
         return Scale.ORDER
 
-    def fit(self, documents: Sequence[str]) -> FittedFusion:
+    def fit(self, documents: Iterable[str]) -> FittedFusion:
         """Fit every part."""
-        require_texts(documents, "documents")
+        documents = require_texts(documents, "documents")
         return FittedFusion(self, [part.fit(documents) for part in self.parts])
 
     def _options(self) -> str:

@@ -43,6 +43,9 @@ ARGUMENTS = {
 
 _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
 
+_CONDITIONS = {"st": "works if downloaded", "litellm": "works with a key"}
+"""Kinds of which only the name would tell whether it works."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lack:
@@ -57,7 +60,7 @@ class Listed:
     """A model or a kind of model: how it is written, what it is, and what is missing for it here.
 
     ``needs`` is what it takes besides its package: nothing, a download or a key. ``lack`` is empty when it
-    works now.
+    works now; a kind that takes any name works when that name has what it ``needs``.
     """
 
     spec: str
@@ -67,6 +70,13 @@ class Listed:
     dims: int | None = None
     max_tokens: int | None = None
     licence: str = ""
+
+    @property
+    def here(self) -> str:
+        """How it stands with it now, in a few words."""
+        if self.lack.what:
+            return f"needs {self.lack.what}"
+        return _CONDITIONS.get(self.spec.partition(":")[0], "works")
 
     @property
     def works(self) -> bool:
@@ -102,14 +112,16 @@ def _packaged(model: str) -> Listed:
 
 def _of_the_hub(known: Known) -> Listed:
     lack = _engine("st")
-    if not lack.what and not (_hub_folder() / f"models--{known.hub.replace('/', '--')}").is_dir():
-        lack = Lack("the weights", "they are fetched from the hub at the first use, where there is a network")
+    if not lack.what and not _is_downloaded(known.hub):
+        lack = Lack(
+            "a download", "weights are fetched from the hub at the first use, where there is a network"
+        )
     return Listed(known.alias, known.hub, "a download", lack, known.dims, known.max_tokens, known.licence)
 
 
 def _kind(kind: str) -> Listed:
     entry = REGISTRY[kind]
-    needs = "nothing" if entry.offline else "a key"
+    needs = "a download" if kind == "st" else "nothing" if entry.offline else "a key"
     lack = _service(kind) if kind in KEYS else _engine(kind)
     return Listed(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, lack)
 
@@ -127,6 +139,12 @@ def _service(kind: str) -> Lack:
     if lack.what or own_server or key_from(KEYS[kind]):
         return lack
     return Lack(KEYS[kind], f"export {KEYS[kind]}=...")
+
+
+def _is_downloaded(name: str) -> bool:
+    """Whether the hub's library has files of this model; a download that failed leaves folders alone."""
+    snapshots = _hub_folder() / f"models--{name.replace('/', '--')}" / "snapshots"
+    return any(snapshots.glob("*/config.json"))
 
 
 def _hub_folder() -> Path:

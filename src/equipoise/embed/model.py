@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -67,8 +67,9 @@ class Embedder:
         self.encoder = encoder
         self.spec = spec or Spec("py", encoder.card.name)
         self.finish = Finish.of(self.spec)
+        _refuse_undoing(encoder, self.spec)
         self.prompts = _prompts(encoder, self.spec)
-        self.cache = cache if getattr(encoder, "cacheable", True) else None
+        self.cache = cache if encoder.cacheable else None
         self._raw_dims = encoder.card.dims
         if self._raw_dims is not None:
             self.finish.dims(self._raw_dims)
@@ -159,8 +160,7 @@ class Embedder:
 
     def variant(self, role: Role) -> str:
         """What tells this use of the model from others: the prompt, and the role where it matters."""
-        same_for_both = getattr(self.encoder, "symmetric", False)
-        return f"{'any' if same_for_both else role} {json.dumps(self.prompts[role])}"
+        return f"{'any' if self.encoder.symmetric else role} {json.dumps(self.prompts[role])}"
 
     def note_dims(self, dims: int) -> None:
         """Hold the model to the dimensions that it has shown first."""
@@ -191,8 +191,9 @@ def embedder(
 ) -> Embedder:
     """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` stands for.
 
-    ``cache`` is a Cache, the path of one, or True for the usual place. Options are those of the spec:
-    ``embedder("st:bge-base", dim=256)`` is ``embedder("st:bge-base,dim=256")``.
+    What was embedded once is kept in the usual place (``eq cache path``); ``cache`` may be another Cache, its
+    path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
+    ``embedder("st:bge-base,dim=256")``.
 
     >>> embedder("hash", dim=8).embed(["a text", "another"]).shape
     (2, 8)
@@ -238,16 +239,24 @@ def _load(spec: Spec) -> Encoder:
     return load_encoder(alone) if processes == 1 else Workers(alone, processes)
 
 
+def _refuse_undoing(encoder: Encoder, spec: Spec) -> None:
+    """Vectors of length one do not tell how long they were; only cut ones can stay as they are."""
+    if encoder.normalizes and "dim" not in spec.options and not spec.flag("normalize", True):
+        raise ParameterError(
+            f"{encoder.card.name} sets its vectors to length one itself, so normalize=false changes nothing",
+            hint="leave normalize out",
+        )
+
+
 def _prompts(encoder: Encoder, spec: Spec) -> dict[Role, str]:
     """What stands before each text: as asked for, as the makers say, or as the model's files say."""
     known = _known(spec)
-    files: Mapping[Role, str] = getattr(encoder, "prompts", {})
     usual = {
         Role.QUERY: known.query_prompt if known else "",
         Role.DOCUMENT: known.document_prompt if known else "",
     }
     return {
-        role: spec.options.get(f"{role}_prompt", usual[role] or files.get(role, ""))
+        role: spec.options.get(f"{role}_prompt", usual[role] or encoder.prompts.get(role, ""))
         for role in (Role.QUERY, Role.DOCUMENT)
     }
 
@@ -272,10 +281,12 @@ def _role(role: Role | str) -> Role:
 
 
 def _cache(cache: Cache | Path | str | bool | None) -> Cache | None:
-    if cache is None or cache is False:
+    if cache is False:
         return None
     from equipoise.embed.cache.cache import Cache as Store
 
+    if cache is None:
+        return Store.default()
     if isinstance(cache, Store):
         return cache
-    return Store() if cache is True else Store(Path(str(cache)))
+    return Store.default() or Store() if cache is True else Store(Path(str(cache)))

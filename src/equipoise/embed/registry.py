@@ -25,8 +25,8 @@ def load_encoder(spec: Spec) -> Encoder:
     kind = REGISTRY[spec.kind]
     if not kind.module:
         raise ParameterError(
-            f"{spec} makes rankings, not vectors",
-            hint=f"use retriever({str(spec)!r}), or a model that embeds",
+            f"{spec.text or spec} makes rankings, not vectors",
+            hint=f"use retriever({spec.text or str(spec)!r}), or a model that embeds",
         )
     module = import_module(f"equipoise.embed.adapters.{kind.module}")
     own = getattr(module, "OPTIONS", None)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.spec import Spec, parse_spec
 from equipoise.errors import ParameterError
 from equipoise.geometry import Neighbours, Points
+
+if TYPE_CHECKING:
+    from equipoise.embed.stores import RecallReport
 
 Blocks = Iterator[tuple[slice, Points]]
 
@@ -40,26 +43,29 @@ class Fitted(ABC):
     bytes_a_score: int = 8
     """Memory that a score takes while a block is made."""
     documents: int
+    index_recall: RecallReport | None = None
+    """What an approximate index found of the exact answer, once ``search`` has asked one; None if exact."""
 
     def __len__(self) -> int:
         return self.documents
 
-    def search(self, queries: Sequence[str], k: int) -> Neighbours:
+    def search(self, queries: Iterable[str], k: int) -> Neighbours:
         """The best k documents of every query, best first; equal scores in the order of the documents."""
-        self.require(queries, k)
+        queries = self.require(queries, k)
         indices = np.empty((len(queries), k), dtype=np.int64)
         best = np.empty((len(queries), k))
         for rows, scores in self.score_blocks(queries, block_bytes=_BLOCK_BYTES // 4):
             indices[rows], best[rows] = leading_columns(scores, k)
         return Neighbours(indices, best)
 
-    def score_blocks(self, queries: Sequence[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
+    def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
         """The scores of all documents for a few queries at a time, as many as fit ``block_bytes``.
 
         Yields the slice of queries and an array (queries, documents), which may be written over; the next
-        block may reuse it. From these, full-depth ranks are counted.
+        block may reuse it. From these, full-depth ranks are counted, and they are exact: a store that answers
+        ``search`` is not asked.
         """
-        require_texts(queries, "queries")
+        queries = require_texts(queries, "queries")
         if block_bytes < 1:
             raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
         return self.row_blocks(queries, max(1, block_bytes // (self.bytes_a_score * self.documents)))
@@ -68,13 +74,15 @@ class Fitted(ABC):
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """The same in blocks of exactly ``rows`` queries, but for the last."""
 
-    def require(self, queries: Sequence[str], k: int) -> None:
-        require_texts(queries, "queries")
+    def require(self, queries: Iterable[str], k: int) -> list[str]:
+        """The queries as a list, when they are texts and there are k documents to find."""
+        texts = require_texts(queries, "queries")
         if not 1 <= k <= self.documents:
             raise ParameterError(
                 f"k is {k} and there are {self.documents} documents",
                 hint=f"k is 1 to {self.documents}; len(fitted) is the number of documents",
             )
+        return texts
 
 
 class Retriever(ABC):
@@ -96,7 +104,7 @@ class Retriever(ABC):
         """What its scores can be."""
 
     @abstractmethod
-    def fit(self, documents: Sequence[str]) -> Fitted:
+    def fit(self, documents: Iterable[str]) -> Fitted:
         """Read the documents; row i of all later scores is document i."""
 
 
@@ -117,6 +125,7 @@ def retriever(
     system: str | Spec | Retriever | object,
     *,
     geometry: Any = None,
+    store: Any = None,
     cache: Any = None,
     threads: int = 1,
     **options: object,
@@ -126,18 +135,24 @@ def retriever(
     ``bm25:`` and ``tfidf:`` score words; ``sum:a+b`` and ``rrf:a+b`` fuse systems; everything else is a model
     that embeds, whose vectors are compared in a geometry (cosine unless ``geometry`` says otherwise).
 
+    ``store`` is a vector store that answers ``search`` for a model that embeds: a spec such as ``faiss:hnsw``
+    or an empty ``Store``. What an approximate one misses is measured, see ``FittedDense.index_recall``.
+
     >>> found = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
     >>> found.indices.tolist()
     [[0]]
     """
     if isinstance(system, Retriever):
-        if options or geometry is not None:
+        if options or geometry is not None or store is not None:
             raise ParameterError(
                 f"{system.card.spec} is made already and takes no options",
                 hint="give the options with a spec",
             )
         return system
     kind = kind_of(system)
+    if store is not None and kind in (*FUSIONS, *LEXICAL):
+        hint = "write store= behind the part that embeds" if kind in FUSIONS else "leave store out"
+        raise ParameterError(f"{kind}: has no vectors of its own that a store could hold", hint=hint)
     if kind in FUSIONS:
         from equipoise.embed.fusion import fusion_from_text
 
@@ -152,7 +167,7 @@ def retriever(
         return maker.from_spec(spec.with_options(**_listed(options)))
     from equipoise.embed.dense import dense_retriever
 
-    return dense_retriever(system, geometry=geometry, cache=cache, threads=threads, **options)
+    return dense_retriever(system, geometry=geometry, store=store, cache=cache, threads=threads, **options)
 
 
 def kind_of(system: object) -> str:

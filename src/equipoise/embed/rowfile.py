@@ -20,13 +20,14 @@ import numpy as np
 
 from equipoise.data.atomic import write_text
 from equipoise.embed.encoder import Vectors
+from equipoise.embed.rowkeys import RowKeys
 from equipoise.errors import ParameterError, StoreError
 
 SUFFIXES = (".npy", ".npz")
 _HEADER = 128
 _COPIED = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_IDS_AT_ONCE = 4096
+_BYTES_AT_ONCE = 16 << 20
 
 
 class RowFile:
@@ -89,7 +90,7 @@ class RowFile:
         self._batches.append(line)
         self._next = len(self._batches)
 
-    def finish(self, ids: Sequence[str] | None) -> None:
+    def finish(self, keys: RowKeys) -> None:
         """Make the file: all rows, under its name, in one step."""
         with _explained(self.path):
             self._stream.truncate(self._end)
@@ -98,11 +99,11 @@ class RowFile:
             self._stream.flush()
             os.fsync(self._stream.fileno())
             if self.path.suffix.casefold() == ".npz":
-                self._zip(ids)
+                self._zip(keys)
                 self._part.unlink()
             else:
-                if ids is not None:
-                    write_text(self.path.with_suffix(".ids"), "".join(f"{each}\n" for each in ids))
+                if keys.given is not None:
+                    write_text(self.path.with_suffix(".ids"), "".join(f"{each}\n" for each in keys.given))
                 os.replace(self._part, self.path)
             self._log.unlink(missing_ok=True)
         self._stream.close()
@@ -153,17 +154,20 @@ class RowFile:
         with _explained(self.path):
             write_text(self._log, "".join(f"{json.dumps(line)}\n" for line in lines))
 
-    def _zip(self, ids: Sequence[str] | None) -> None:
-        """An archive of the rows and their ids, without either in memory; equal input, equal bytes."""
+    def _zip(self, keys: RowKeys) -> None:
+        """An archive of the rows and their keys, made piece by piece; equal input, equal bytes."""
         whole = self.path.with_name(f".{self.path.name}.zip.part")
         try:
             with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
                 with archive.open(zipfile.ZipInfo("vectors.npy", _EPOCH), "w", force_zip64=True) as member:
                     self._stream.seek(0)
                     shutil.copyfileobj(self._stream, member, _COPIED)
-                if ids is not None:
-                    with archive.open(zipfile.ZipInfo("ids.npy", _EPOCH), "w", force_zip64=True) as member:
-                        for piece in _id_bytes(ids):
+                for name, strings in keys.arrays():
+                    info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+                    # Every entry is as wide as the longest: mostly zeros.
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    with archive.open(info, "w", force_zip64=True) as member:
+                        for piece in _string_bytes(strings):
                             member.write(piece)
             os.replace(whole, self.path)
         finally:
@@ -177,12 +181,14 @@ def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
     return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + f"{text:<{length - 1}}\n".encode("latin-1")
 
 
-def _id_bytes(ids: Sequence[str]) -> Iterator[bytes]:
+def _string_bytes(strings: Sequence[str]) -> Iterator[bytes]:
     """An .npy file of strings, some at a time."""
-    width = max(map(len, ids), default=1) or 1
-    yield _npy_header(f"<U{width}", (len(ids),))
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        yield np.array(ids[start : start + _IDS_AT_ONCE], dtype=f"<U{width}").tobytes()
+    width = max(map(len, strings), default=1) or 1
+    dtype = np.dtype(f"<U{width}")
+    yield _npy_header(dtype.str, (len(strings),))
+    step = max(1, _BYTES_AT_ONCE // dtype.itemsize)
+    for start in range(0, len(strings), step):
+        yield np.array(strings[start : start + step], dtype=dtype).tobytes()
 
 
 @contextmanager

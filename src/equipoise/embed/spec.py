@@ -19,6 +19,7 @@ KINDS = tuple(REGISTRY)
 _OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)")
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
 _VECTOR_FILES = (".npy", ".npz", ".parquet")
+_MODEL2VEC_KEYS = {"max_length", "normalize", "embedding_dtype"}
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -177,11 +178,31 @@ def _kind_of_path(path: Path) -> str:
 
 
 def _is_static(path: Path) -> bool:
-    """Whether a folder was saved by model2vec."""
+    """Whether a folder was saved by model2vec, which no longer says so since its version 0.10.
+
+    sentence-transformers saves static models too, and reads them in its own way: its file tells.
+    """
+    config = _json(path / "config.json")
+    if isinstance(config, dict) and (
+        config.get("model_type") == "model2vec" or config.keys() >= _MODEL2VEC_KEYS
+    ):
+        return True
+    modules = _json(path / "modules.json")
+    kinds = (
+        [str(each.get("type", "")) for each in modules if isinstance(each, dict)]
+        if isinstance(modules, list)
+        else []
+    )
+    is_table = any(kind.endswith("StaticEmbedding") for kind in kinds)
+    return is_table and not (path / "config_sentence_transformers.json").exists()
+
+
+def _json(path: Path) -> object:
     try:
-        return bool(json.loads((path / "config.json").read_text()).get("model_type") == "model2vec")
-    except (OSError, ValueError, AttributeError):
-        return False
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def _read(value: str, text: str) -> str:

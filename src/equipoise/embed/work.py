@@ -23,7 +23,6 @@ Progress = Callable[[int, int], None]
 """Called with how many distinct texts are done and how many there are."""
 
 _LOOKED_UP_AT_ONCE = 16_384
-_HOSTED_BLOCK = 256
 
 
 class Work:
@@ -69,7 +68,7 @@ class Work:
             return
         texts = [self._once.texts[place] for place in missing]
         prompt = self._model.prompts[self._role]
-        groups = list(blocks(texts, getattr(self._model.encoder, "block_texts", _HOSTED_BLOCK)))
+        groups = list(blocks(texts, self._model.encoder.block_texts))
         inputs = ([prompt + texts[place] for place in group] for group in groups)
         at = 0
         try:

@@ -113,6 +113,11 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
         assert "postgresql://me@" in shown
 
 
+def test_a_server_that_is_not_there_is_named_by_its_refusal() -> None:
+    with pytest.raises(StoreError, match=r"cannot be reached: .*refused$"):
+        store("pgvector:postgresql://me@127.0.0.1:1/db", dims=2)
+
+
 def test_a_table_that_was_removed_is_a_sentence(postgres: str, admin: Any) -> None:
     made = opened(postgres, "removed")
     (table,) = admin.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE '%_removed'").fetchone()

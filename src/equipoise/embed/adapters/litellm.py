@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from equipoise.embed.card import Card
 from equipoise.embed.hosted.answer import Answer, read_answer
@@ -39,7 +39,7 @@ BATCHES = {"cohere": 96, "voyage": 128}
 class LitellmEncoder(HostedEncoder):
     """A model at any service that litellm knows."""
 
-    symmetric: ClassVar[bool] = False
+    symmetric = False
 
     def __init__(
         self, engine: ModuleType, model: str, spec: Spec, card: Card, identity: str, patience: Patience

@@ -55,6 +55,7 @@ class OnnxEncoder(LocalEncoder):
         self, engine: Engine, window: Window, card: Card, *, pooling: str, unit_length: bool, pad: int
     ):
         self.card = card
+        self.normalizes = unit_length
         self.identity = f"onnx {card.revision} {pooling} unit={unit_length} window={window.max_tokens}"
         self._engine = engine
         self._window = window
@@ -100,6 +101,11 @@ def load(spec: Spec) -> Encoder:
             f"{folder.path} holds no weights: neither model.onnx nor model.safetensors",
             hint="name the folder that the model was saved or exported to",
         )
+    if folder.first("tokenizer.json") is None:
+        raise InputError(
+            f"{folder.path} holds no tokenizer: tokenizer.json is missing",
+            hint="save the model's tokenizer into the folder",
+        )
     engine = _from_bert(folder, spec) if graph is None else _from_graph(graph, spec)
     revision = f"{engine.weights} settings:{folder.settings()}"
     card = Card(folder.path.name, str(spec), origin=f"folder {folder.path}", revision=revision)
@@ -108,7 +114,7 @@ def load(spec: Spec) -> Encoder:
 
 def _load_packaged(spec: Spec) -> Encoder:
     """MiniLM; the int8 package has no tokenizer inside, so the other's is taken."""
-    base = packaged("minilm")
+    base = packaged("minilm", wanted_by=spec.name)
     weights = base if spec.name == "minilm" else packaged(spec.name)
     folder = ModelFolder.open(base.folder / "model")
     if spec.name == "minilm":

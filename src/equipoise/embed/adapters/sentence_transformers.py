@@ -31,6 +31,7 @@ class SentenceTransformersEncoder(LocalEncoder):
         self.card = card
         self.identity = f"st {card.revision} window={card.max_tokens}"
         self.prompts = prompts
+        self.normalizes = any(type(module).__name__ == "Normalize" for module in model.children())
         self._model = model
         self._threads = threads
         self._batch = batch

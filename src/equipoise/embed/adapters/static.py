@@ -53,6 +53,7 @@ class StaticEncoder(LocalEncoder):
         self, table: Table, window: Window, card: Card, *, unknown: int | None, unit_length: bool
     ) -> None:
         self.card = card
+        self.normalizes = unit_length
         self.identity = f"static {card.revision} unit={unit_length} window={window.max_tokens}"
         self._table = table
         self._window = window

@@ -28,6 +28,7 @@ class UseEncoder(LocalEncoder):
     """The package's own forward pass, which batches by tokens itself and gives unit vectors."""
 
     block_texts = 512
+    normalizes = True
 
     def __init__(self, engine: Any, card: Card, max_tokens: int) -> None:
         self.card = card

@@ -8,12 +8,14 @@ says so. Nothing here ever fails a run.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -38,6 +40,12 @@ MAX_BYTES = 16 * 1024**3
 AFTER_PRUNING = 0.9
 """How full the cache may stay when it prunes itself, so that this happens rarely."""
 
+OFF = "off"
+"""What ``EQUIPOISE_CACHE`` says to have no cache."""
+
+_LEAST_BLOCKS = 8
+"""A small cache has smaller blocks, so that dropping one does not empty it."""
+
 _REFRESH_SECONDS = 60
 _ABANDONED: list[Any] = []
 """Connections of a parent process: kept alive, since collecting them would close them."""
@@ -54,9 +62,14 @@ class Found:
 def cache_folder() -> Path:
     """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
     given = os.environ.get("EQUIPOISE_CACHE")
-    if given:
+    if given and not switched_off():
         return Path(given).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
+
+
+def switched_off() -> bool:
+    """Whether ``EQUIPOISE_CACHE=off`` asks for no cache at all."""
+    return os.environ.get("EQUIPOISE_CACHE", "").strip().casefold() == OFF
 
 
 def default_max_bytes() -> int:
@@ -98,6 +111,12 @@ class Cache:
         self._inode: int | None = None
         self._process = os.getpid()
         self._off = False
+        self._names: dict[str, str] = {}
+
+    @classmethod
+    def default(cls) -> Cache | None:
+        """The cache that all of this process shares; None where ``EQUIPOISE_CACHE=off`` asks for none."""
+        return None if switched_off() else _shared(cache_folder() / FILE, default_max_bytes())
 
     def __repr__(self) -> str:
         return f"Cache({str(self.path)!r})"
@@ -143,10 +162,16 @@ class Cache:
         if matrix.size:
             self._guarded(lambda db: self._put(db, identity, variant, keys[first], matrix[first]), None)
 
+    def note_name(self, identity: str, name: str) -> None:
+        """Say what people call the model of this identity; kept with the next vectors of it."""
+        if name:
+            self._names[identity] = name
+
     def size(self) -> CacheSize:
         """How much is kept, in all and for each model."""
         return self._guarded(
-            lambda db: cache_table.measure(db, self.max_bytes), CacheSize(0, 0, self.max_bytes)
+            lambda db: cache_table.measure(db, self.max_bytes, cache_file.disk_bytes(self.path)),
+            CacheSize(0, 0, self.max_bytes),
         )
 
     def prune(self, max_bytes: int | None = None) -> int:
@@ -205,9 +230,19 @@ class Cache:
                 raise
 
     def _put(self, db: sqlite3.Connection, identity: str, variant: str, keys: Keys, matrix: Vectors) -> None:
-        cache_table.write(db, identity, variant, keys, matrix, int(self._clock()))
+        most = max(1, self.max_bytes // _LEAST_BLOCKS)
+        cache_table.write(db, identity, variant, keys, matrix, int(self._clock()), most)
+        name = self._names.pop(identity, "")
+        if name:
+            cache_table.name_identity(db, identity, name)
+        if cache_file.disk_bytes(self.path) > self.max_bytes:
+            self._shrink(db)
+
+    def _shrink(self, db: sqlite3.Connection) -> None:
+        """Make the file fit its bound: drop vectors if they are too many, then free pages and the log."""
         if cache_file.used_bytes(db) > self.max_bytes:
             cache_table.drop_oldest(db, int(self.max_bytes * AFTER_PRUNING))
+        cache_file.give_back(db)
 
     def _guarded(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Do the work; a damaged file gives way to a new one, and any other trouble ends the caching."""
@@ -258,6 +293,14 @@ class Cache:
 
     def _complain(self, sentence: str, remedy: str) -> None:
         self._troubles.append(Trouble(f"the vector cache {self.path}", sentence, remedy))
+
+
+@cache
+def _shared(path: Path, max_bytes: int) -> Cache:
+    """One cache a file and bound; closed when the process ends."""
+    kept = Cache(path, max_bytes)
+    atexit.register(kept.close)
+    return kept
 
 
 def _bound(max_bytes: int) -> int:

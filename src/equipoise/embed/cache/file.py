@@ -18,6 +18,9 @@ APPLICATION = 0x45515643  # "EQVC": tells our files from other programs' databas
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
+# Files that were begun without names get the table with the first of them.
+NAMES = "CREATE TABLE IF NOT EXISTS names (identity TEXT PRIMARY KEY, name TEXT NOT NULL)"
+
 # Bodies stand apart from their blocks: whoever marks a block as used would rewrite its whole row.
 SCHEMA = f"""
 CREATE TABLE spaces (id INTEGER PRIMARY KEY, identity TEXT NOT NULL, variant TEXT NOT NULL,
@@ -26,6 +29,7 @@ CREATE TABLE blocks (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, vectors INT
                      dims INTEGER NOT NULL, used INTEGER NOT NULL);
 CREATE TABLE bodies (block INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE entries (key INTEGER PRIMARY KEY, slot INTEGER NOT NULL);
+{NAMES};
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {FORMAT};
 """
@@ -145,6 +149,15 @@ def used_bytes(connection: sqlite3.Connection) -> int:
         for name in ("page_size", "page_count", "freelist_count")
     )
     return int(page * (count - free))
+
+
+def disk_bytes(path: Path) -> int:
+    """What the database and its log take up on the disk."""
+    total = 0
+    for each in (str(path), f"{path}-wal"):
+        with suppress(OSError):
+            total += os.stat(each).st_size
+    return total
 
 
 def give_back(connection: sqlite3.Connection) -> None:

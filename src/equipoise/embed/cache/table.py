@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from equipoise.embed.cache.block import Keys, bytes_needed, pack, unpack
-from equipoise.embed.cache.file import used_bytes, writing
+from equipoise.embed.cache.file import NAMES, used_bytes, writing
 from equipoise.embed.encoder import Vectors
 from equipoise.types import Bools, Ints
 
@@ -47,15 +47,21 @@ class SpaceSize:
     variant: str
     vectors: int
     bytes: int
+    name: str = ""
+    """The model as people know it, where that was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """How much is kept: vectors, bytes of the file in use, the bound, and the share of each model."""
+    """How much is kept: vectors, bytes of the file in use, the bound, and the share of each model.
+
+    ``file_bytes`` is what the file and its log take up on the disk, room for more vectors included.
+    """
 
     vectors: int
     bytes: int
     max_bytes: int
+    file_bytes: int = 0
     spaces: tuple[SpaceSize, ...] = field(default=(), repr=False)
 
 
@@ -81,16 +87,22 @@ def read(db: sqlite3.Connection, keys: Keys, dims: int | None) -> Reading:
 
 
 def write(
-    db: sqlite3.Connection, identity: str, variant: str, keys: Keys, vectors: Vectors, now: int
+    db: sqlite3.Connection,
+    identity: str,
+    variant: str,
+    keys: Keys,
+    vectors: Vectors,
+    now: int,
+    block_bytes: int = _BLOCK_BYTES,
 ) -> None:
-    """Add the vectors whose keys are not there yet, in one transaction."""
+    """Add the vectors whose keys are not there yet, in one transaction; no block exceeds ``block_bytes``."""
     with writing(db):
         new = _slots(db, keys[:, 0]) == _ABSENT
         keys, vectors = keys[new], vectors[new]
         if not len(keys):
             return
         space = _space(db, identity, variant)
-        step = max(1, min(_PLACES, _BLOCK_BYTES // bytes_needed(1, vectors.shape[1])))
+        step = max(1, min(_PLACES, min(block_bytes, _BLOCK_BYTES) // bytes_needed(1, vectors.shape[1])))
         for start in range(0, len(keys), step):
             _write_block(db, space, keys[start : start + step], vectors[start : start + step], now)
 
@@ -107,8 +119,23 @@ def touch(db: sqlite3.Connection, numbers: list[int], now: int) -> None:
         db.executemany("UPDATE blocks SET used = ? WHERE id = ?", ((now, number) for number in numbers))
 
 
+def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
+    """Remember what people call this model."""
+    with writing(db):
+        db.execute(NAMES)
+        db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (_storable(identity), _storable(name)))
+
+
 def drop_oldest(db: sqlite3.Connection, bound: int) -> int:
     """Delete the blocks that were not used for longest until the rest fits; returns the vectors dropped."""
+    total = 0
+    while used_bytes(db) > bound and (dropped := _drop_excess(db, bound)) is not None:
+        total += dropped
+    return total
+
+
+def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
+    """One round of it: blocks that share pages free fewer bytes than they have. None if there were none."""
     with writing(db):
         excess = used_bytes(db) - bound
         doomed: list[tuple[int]] = []
@@ -126,18 +153,24 @@ def drop_oldest(db: sqlite3.Connection, bound: int) -> int:
         db.executemany("DELETE FROM bodies WHERE block = ?", doomed)
         db.execute("DELETE FROM spaces WHERE id NOT IN (SELECT space FROM blocks)")
         dropped = db.execute(f"DELETE FROM entries WHERE slot / {_PLACES} NOT IN (SELECT id FROM blocks)")
-        return dropped.rowcount
+        return dropped.rowcount if doomed else None
 
 
-def measure(db: sqlite3.Connection, max_bytes: int) -> CacheSize:
+def measure(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> CacheSize:
     """How much is kept, in all and for each model, the largest first."""
+    named = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'names'").fetchone()[0]
+    names = dict(db.execute("SELECT identity, name FROM names")) if named else {}
     rows = db.execute(
         "SELECT identity, variant, sum(vectors), sum(length(body)) FROM spaces"
         " JOIN blocks ON space = spaces.id JOIN bodies ON block = blocks.id"
         " GROUP BY spaces.id ORDER BY 4 DESC, 1, 2"
     ).fetchall()
     (vectors,) = db.execute("SELECT count(*) FROM entries").fetchone()
-    return CacheSize(vectors, used_bytes(db), max_bytes, tuple(SpaceSize(*row) for row in rows))
+    spaces = tuple(
+        SpaceSize(identity, variant, count, size, names.get(identity, ""))
+        for identity, variant, count, size in rows
+    )
+    return CacheSize(vectors, used_bytes(db), max_bytes, file_bytes, spaces)
 
 
 def _slots(db: sqlite3.Connection, keys: Ints) -> Ints:
@@ -166,10 +199,15 @@ def _body(db: sqlite3.Connection, number: int) -> bytes:
 
 def _space(db: sqlite3.Connection, identity: str, variant: str) -> int:
     """The number of a model and a variant; it only serves to say what takes up the room."""
-    words = tuple(word.encode("utf-8", "backslashreplace").decode() for word in (identity, variant))
+    words = (_storable(identity), _storable(variant))
     db.execute("INSERT OR IGNORE INTO spaces (identity, variant) VALUES (?, ?)", words)
     query = "SELECT id FROM spaces WHERE identity = ? AND variant = ?"
     return int(db.execute(query, words).fetchone()[0])
+
+
+def _storable(word: str) -> str:
+    """Half surrogates cannot be stored as text."""
+    return word.encode("utf-8", "backslashreplace").decode()
 
 
 def _write_block(db: sqlite3.Connection, space: int, keys: Keys, vectors: Vectors, now: int) -> None:

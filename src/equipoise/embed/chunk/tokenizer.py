@@ -1,4 +1,4 @@
-"""Which tokenizer belongs to a model: its own tokenizer.json where there is one, else the default."""
+"""Which tokenizer belongs to a model: its own, and no other in its place."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from equipoise.embed.chunk.tokens import Cl100k, Tokenizer, TokenizerFile, Words, default_tokenizer
-from equipoise.embed.local.packaged import PACKAGES
+from equipoise.embed.local.packaged import PACKAGES, install_hint
 from equipoise.embed.spec import Spec, parse_spec
-from equipoise.errors import InputError, MissingExtraError
+from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError
 
 __all__ = ["Tokenizer", "tokenizer_for"]
 
@@ -23,12 +23,16 @@ _IN_PACKAGES: dict[tuple[str, str], tuple[str, str]] = {
 }
 """Models whose tokenizer comes inside a package: which of the packaged ones, and the file in it."""
 
+_WITH_FILES = ("st", "onnx", "static")
+_OPENAI_CL100K = ("text-embedding-3-", "text-embedding-ada-002")
+
 
 def tokenizer_for(model: object = None) -> Tokenizer:
     """The tokenizer of a model that is given as a spec, a folder, a ``tokenizer.json``, or an object.
 
-    ``cl100k`` and ``words`` name the two that belong to no model. A model without a ``tokenizer.json`` here
-    gets the default: cl100k where its package is installed, words where not. ``name`` says what was chosen.
+    ``cl100k`` and ``words`` name two that need no model. Without a model it is cl100k where its package is
+    installed and words where not; ``name`` says which. What was named is taken or refused, never replaced:
+    chunks would have other sizes than those asked for.
 
     >>> tokenizer_for("words").name
     'words'
@@ -44,7 +48,9 @@ def tokenizer_for(model: object = None) -> Tokenizer:
     if isinstance(model, Spec):
         return _of_spec(model)
     spec = getattr(getattr(model, "card", None), "spec", "")
-    return _of_text(spec) if isinstance(spec, str) and spec else default_tokenizer()
+    if not isinstance(spec, str) or not spec:
+        raise _without_tokenizer(f"an object of type {type(model).__name__}")
+    return _of_text(spec)
 
 
 def _of_text(text: str) -> Tokenizer:
@@ -67,13 +73,34 @@ def _of_path(path: Path) -> Tokenizer:
 
 
 def _of_spec(spec: Spec) -> Tokenizer:
+    if spec.kind == "openai" and spec.name.startswith(_OPENAI_CL100K):
+        return Cl100k()
     file = _in_package(spec) or _in_folder(spec) or _in_hub_cache(spec)
     if file is None:
-        return default_tokenizer()
-    try:
-        return TokenizerFile(file, label=spec.name.rpartition("/")[2])
-    except MissingExtraError:
-        return default_tokenizer()
+        raise _absent(spec)
+    return TokenizerFile(file, label=spec.name.rpartition("/")[2])
+
+
+def _absent(spec: Spec) -> EquipoiseError:
+    """Why the tokenizer of a model is not to be had."""
+    if (spec.kind, spec.name) in _IN_PACKAGES:
+        return MissingExtraError(
+            f"the tokenizer of {spec} comes in a package that is not installed",
+            hint=install_hint(spec.name if spec.name in PACKAGES else "minilm"),
+        )
+    if spec.kind in _WITH_FILES and spec.name.count("/") == 1 and not Path(spec.name).is_dir():
+        return MissingExtraError(
+            f"the tokenizer of {spec} is not on this machine",
+            hint="embed a text with the model first, which downloads it; or name cl100k or words",
+        )
+    return _without_tokenizer(str(spec))
+
+
+def _without_tokenizer(subject: str) -> ParameterError:
+    return ParameterError(
+        f"{subject} has no tokenizer that texts could be cut by",
+        hint="name cl100k or words, or a model with a tokenizer.json",
+    )
 
 
 def _in_package(spec: Spec) -> Path | None:
@@ -86,17 +113,13 @@ def _in_package(spec: Spec) -> Path | None:
 
 
 def _in_folder(spec: Spec) -> Path | None:
-    file = Path(spec.name) / "tokenizer.json" if spec.name and spec.kind in ("st", "onnx", "static") else None
+    file = Path(spec.name) / "tokenizer.json" if spec.name and spec.kind in _WITH_FILES else None
     return file if file is not None and file.is_file() else None
 
 
 def _in_hub_cache(spec: Spec) -> Path | None:
     """The file of a model that was downloaded before; nothing is fetched."""
-    if (
-        spec.kind not in ("st", "onnx", "static")
-        or spec.name.count("/") != 1
-        or not find_spec("huggingface_hub")
-    ):
+    if spec.kind not in _WITH_FILES or spec.name.count("/") != 1 or not find_spec("huggingface_hub"):
         return None
     from huggingface_hub import try_to_load_from_cache
 

@@ -75,4 +75,4 @@ def _field(item: Any, name: str) -> Any:
 
 
 def _wrong(what: str) -> Refused:
-    return Refused(Refusal(f"the server answered with {what}"))
+    return Refused(Refusal(f"the server answered with {what}", wrong=True))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from equipoise.types import Ints, Role
 REQUEST_CHARACTERS = 400_000
 SHORTEST_CUT = 16
 _SHOWN = 40
+_AGAIN = "run the same command again: what is in the cache is not asked for twice"
+_WRONG_ANSWER = "the server is at fault: check its address, the name of the model and its dimensions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,7 @@ Ask = Callable[[Sequence[str]], Vectors]
 class HostedEncoder(Encoder):
     """What the services share; an adapter adds ``ask``."""
 
-    symmetric: ClassVar[bool] = True
-    cacheable = True
-    prompts: Mapping[Role, str] = {}
+    symmetric = True
 
     def __init__(self, card: Card, identity: str, *, limits: Limits, patience: Patience, price: float | None):
         self.card = card
@@ -92,13 +91,10 @@ class HostedEncoder(Encoder):
         self._limits = limits
         self._patience = patience
         self._most = limits.texts
+        # Enough for one call to keep all requests busy.
+        self.block_texts = limits.texts * limits.parallel
         self._dims = card.dims
         self._lock = threading.Lock()
-
-    @property
-    def block_texts(self) -> int:
-        """How many texts one call takes: enough to keep all requests busy."""
-        return self._limits.texts * self._limits.parallel
 
     @abstractmethod
     def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> Answer:
@@ -174,7 +170,9 @@ class HostedEncoder(Encoder):
             known = self._dims = self._dims or found
             self.card = replace(self.card, dims=known)
         if found != known:
-            raise Refused(Refusal(f"the server answered with {found} dimensions, and before with {known}"))
+            raise Refused(
+                Refusal(f"the server answered with {found} dimensions, and before with {known}", wrong=True)
+            )
         return answer.vectors
 
     def _note(self, **more: int) -> None:
@@ -201,7 +199,7 @@ class HostedEncoder(Encoder):
         else:
             error = PartialError(
                 f"{self.card.name} failed after {len(done):,} of {len(texts):,} texts: {refusal.reason}",
-                hint="run the same command again: what is in the cache is not asked for twice",
+                hint=_WRONG_ANSWER if refusal.wrong else _AGAIN,
             )
         places = sorted(done)
         if places:

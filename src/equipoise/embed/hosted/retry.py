@@ -24,7 +24,8 @@ AGAIN = frozenset({408, 409, 425, 429})
 class Refusal:
     """Why a request came to nothing: a sentence without secrets, and what may help.
 
-    ``wait_seconds`` is what the server asked for; ``too_large`` that a smaller batch may pass.
+    ``wait_seconds`` is what the server asked for; ``too_large`` that a smaller batch may pass; ``wrong`` that
+    an answer came which cannot be right, so that asking once more is of no use.
     """
 
     reason: str
@@ -32,6 +33,7 @@ class Refusal:
     wait_seconds: float | None = None
     too_large: bool = False
     status: int | None = None
+    wrong: bool = False
 
 
 STOPPED = Refusal("another request failed")

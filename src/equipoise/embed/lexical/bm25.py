@@ -7,7 +7,7 @@ faster once compiled (benchmarks/lexical.py). The tests hold the scores to those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,9 +118,9 @@ class BM25(Retriever):
         shape = f"{self.method} k1={self.k1!r} b={self.b!r} delta={self._delta!r}"
         return fingerprint_of("bm25 1", shape, self.rule.described())
 
-    def fit(self, documents: Sequence[str]) -> FittedBM25:
+    def fit(self, documents: Iterable[str]) -> FittedBM25:
         """Count the words and weigh them."""
-        require_texts(documents, "documents")
+        documents = require_texts(documents, "documents")
         lexicon = Lexicon(self.rule)
         terms, lengths = lexicon.learn(documents)
         counts = tally(terms, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings

@@ -8,7 +8,7 @@ those of ``TfidfVectorizer``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,9 +85,9 @@ class Tfidf(Retriever):
         shape = f"{self.analyzer} {self._lengths} sublinear={self.sublinear}"
         return fingerprint_of("tfidf 1", shape, self.rule.described())
 
-    def fit(self, documents: Sequence[str]) -> FittedTfidf:
+    def fit(self, documents: Iterable[str]) -> FittedTfidf:
         """Count the n-grams, weigh them, and bring every document to length one."""
-        require_texts(documents, "documents")
+        documents = require_texts(documents, "documents")
         grams = _Words(self.rule, self._lengths) if self.analyzer == "word" else _Characters(self._lengths)
         counts = grams.learn(documents)
         spread = counts.spread

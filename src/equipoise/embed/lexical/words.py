@@ -166,13 +166,19 @@ def _stemmer_version(language: str) -> str:
     return f" ({', '.join(found)})"
 
 
-def require_texts(texts: Sequence[str], subject: str) -> None:
-    """Refuse what is not a list of texts, each with something in it; ``subject`` is their plural."""
+def require_texts(texts: Iterable[str], subject: str) -> list[str]:
+    """The texts as a list, when each is a text with something in it; ``subject`` is their plural."""
     if isinstance(texts, str | bytes):
         raise InputError(f"one text was given where a list of {subject} is needed", hint="write [text]")
-    if len(texts) == 0:
+    if not isinstance(texts, Iterable):
+        raise InputError(
+            f"the {subject} are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]"
+        )
+    found = list(texts)
+    if not found:
         raise InputError(f"there are no {subject}", hint="check that the file or list is not empty")
-    for place, text in enumerate(texts):
+    for place, text in enumerate(found):
         name = f"number {place} of the {subject} (counted from 0)"
         if not checked_text(text, subject=name).strip():
             raise InputError(f"{name} is empty", hint="leave empty texts out")
+    return found

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.types import Role
@@ -22,14 +21,7 @@ class Encoded:
 class LocalEncoder(Encoder):
     """An encoder whose vectors and token counts come out of the same call."""
 
-    block_texts: int = 256
-    """How many texts one call takes; what is lost at most when the process is killed."""
-    symmetric: ClassVar[bool] = True
-    """Whether queries and documents get the same vector but for their prompts."""
-    cacheable: bool = True
-    """Whether ``identity`` names the vectors for good, and keeping them is worth the disk."""
-    prompts: Mapping[Role, str] = {}
-    """What the model's own files say must stand before a text."""
+    symmetric = True
 
     @abstractmethod
     def encode_counted(self, texts: Sequence[str], role: Role) -> Encoded:

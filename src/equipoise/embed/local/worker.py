@@ -13,7 +13,7 @@ from equipoise.embed.local.encoder import encode_counted
 from equipoise.embed.registry import load_encoder
 from equipoise.errors import EquipoiseError
 
-TRAITS = ("card", "identity", "block_texts", "symmetric", "cacheable", "prompts")
+TRAITS = ("card", "identity", "block_texts", "symmetric", "cacheable", "normalizes", "prompts")
 """What the parent must know of the model without loading it."""
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     except Exception as error:
         _answer(answers, _portable(error))
         return
-    _answer(answers, {name: getattr(encoder, name) for name in TRAITS if hasattr(encoder, name)})
+    _answer(answers, {name: getattr(encoder, name) for name in TRAITS})
     while True:
         try:
             texts, role = pickle.load(questions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.lexical.leading import leading_columns
+from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.retriever import Blocks, Fitted, Retriever, Scale, fingerprint_of
 from equipoise.embed.spec import Spec, parse_spec
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
@@ -149,9 +150,10 @@ class Reranked(Retriever):
         """Only the order counts."""
         return Scale.ORDER
 
-    def fit(self, documents: Sequence[str]) -> FittedReranked:
+    def fit(self, documents: Iterable[str]) -> FittedReranked:
         """Fit the base, and keep the documents for the judge."""
-        return FittedReranked(self, self.base.fit(documents), documents)
+        texts = require_texts(documents, "documents")
+        return FittedReranked(self, self.base.fit(texts), texts)
 
 
 class FittedReranked(Fitted):
@@ -162,10 +164,11 @@ class FittedReranked(Fitted):
         self.bytes_a_score = base.bytes_a_score + 8
         self._system, self._base, self._texts = system, base, documents
 
-    def search(self, queries: Sequence[str], k: int) -> Neighbours:
+    def search(self, queries: Iterable[str], k: int) -> Neighbours:
         """The first k after the first ``depth`` were judged."""
-        self.require(queries, k)
+        queries = self.require(queries, k)
         found = self._base.search(queries, min(max(k, self._system.depth), self.documents))
+        self.index_recall = self._base.index_recall
         judged = self._judged(found, queries)
         return Neighbours(judged.indices[:, :k], judged.scores[:, :k])
 

@@ -25,7 +25,9 @@ def connected(url: str) -> Any:
     try:
         connection = psycopg.connect(url, connect_timeout=10)
     except (psycopg.OperationalError, psycopg.ProgrammingError, UnicodeError) as error:
-        reason = (str(error).strip().splitlines() or ["no answer"])[-1]
+        # The driver's last lines may be a question of its own; the refusal stands before it.
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in reversed(said) if not line.endswith("?")), "no answer")
         if password:
             reason = reason.replace(password, "***")
         raise StoreError(
