@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests/reference.py is imported by its name
 
-os.environ["EQUIPOISE_CACHE"] = "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
+os.environ["EQUIPOISE_CACHE"] = (
+    "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
+)
 
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from equipoise.checks.catalogue import CHECKS, examine, explain
-from equipoise.checks.subjects import Embedded, UnitSets
+from equipoise.checks.subjects import Embedded, LineUp, UnitSets
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
@@ -167,7 +169,7 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     low = evaluate(ranking, "MRR", ties="pessimistic")["MRR"].value
     high = evaluate(ranking, "MRR", ties="optimistic")["MRR"].value
     assert found.sentence.startswith("2.0% of the relevant items tie")
-    assert f"MRR is {low:.4f} to {high:.4f}" in found.sentence
+    assert f"MRR lies between {low:.4f} and {high:.4f}" in found.sentence
     assert low < result["MRR"].value < high
 
 
@@ -288,3 +290,16 @@ def test_valid_points_raise_nothing(name: str) -> None:
 
 def test_things_that_no_check_knows_raise_nothing() -> None:
     assert examine("a string") == ()
+
+
+def test_invalid_points_of_a_ranking_are_an_issue() -> None:
+    sentence = "3 of 40 points lie outside the ball"
+    found = the("EQ109", evaluate(replace(good_ranking(), invalid_points=sentence), "MRR").findings)
+    assert found.sentence == sentence
+    assert "EQ109" not in codes(evaluate(good_ranking(), "MRR").findings)
+
+
+def test_models_beside_a_lexical_system_raise_no_complaint() -> None:
+    assert examine(LineUp(["minilm", "use", "bm25:"])) == ()
+    assert examine(LineUp(["minilm"])) == ()
+    the("EQ107", examine(LineUp(["minilm", "sum:minilm+bm25:"])))

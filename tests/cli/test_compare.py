@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 COMPARE = ("compare", "bad.trec", "good.trec", "middle.trec", "--qrels", "truth.qrels", "--corpus-size", "5")
@@ -25,18 +27,21 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
     assert done.stdout.startswith(
         "HR@1 on 12 units, best first\n"
         "\n"
-        "band  system  HR@1  95 % interval  to best  adj. p  win/tie/loss  rank\n"
-        "──────────────────────────────────────────────────────────────────────\n"
+        "band  system  HR@1  95 % interval  to leader  adj. p  win/tie/loss  rank\n"
+        "────────────────────────────────────────────────────────────────────────\n"
     )
     rows = {line.split()[1]: line for line in done.stdout.splitlines()[4:7]}
     assert list(rows) == ["good", "middle", "bad"]
-    assert "0.92   [0.65, 0.99]     best" in rows["good"]
+    assert "0.92   [0.65, 0.99]     leader" in rows["good"]
     # All 4 units that differ point one way: p = 2 / 2^4, and Holm leaves the largest p as it is.
     assert "0.12         0/8/4" in rows["middle"]
     assert rows["middle"].startswith("a ")
     assert rows["bad"].startswith("b ")
     for sentence in (
         "Paired randomisation test, two-sided; Holm over the 3 pairs on HR@1",
+        "(too narrow for: diff. interval; widen the terminal or use --json)",
+        "Intervals of differences: t over the paired differences, each by itself and not adjusted",
+        "so that one may exclude 0 beside an adjusted p above 5 %.",
         "Chance level of HR@1: 0.20.",
         "No system is shown to be best on HR@1",
         "! issue EQ302  bad: HR@1 is 0",
@@ -95,6 +100,11 @@ def test_a_partial_run_is_named_and_ends_with_3(eq, stored: Path) -> None:
     done = eq("compare", "results/good", "results/bad", "--primary", "MRR")
     assert done.exit_code == 3
     assert "caution: the run of bad is partial: interrupted" in done.stderr
+    assert "! issue EQ206  bad: the run is partial: interrupted" in done.stdout
+    for words in ((), ("-q",), ("--primary", "HR@3", "-q")):  # the last one is scored again
+        printed = eq("compare", "results/good", "results/bad", *words).stdout.splitlines()
+        assert any(re.match(r"[ab] +bad\* ", line) for line in printed), printed
+        assert "* bad: the run is partial: interrupted" in printed
 
 
 def test_tests_and_corrections_are_chosen_by_name(eq) -> None:
@@ -133,5 +143,74 @@ def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
     assert "\x1b" not in printed
     assert "win/tie/loss  rank" in printed
     assert any(
-        line.startswith("Systems that share") and line.endswith("seed 0.") for line in printed.splitlines()
+        line.startswith("Systems that share") and "seed 0. Intervals" in line for line in printed.splitlines()
     )
+
+
+def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) -> None:
+    printed = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-m", "HR@3").stdout
+    assert printed.count("to leader") == 2
+    assert (
+        "Differences are to good, which leads on HR@1. Each metric is a family of its own: "
+        "Holm over the 3 pairs on MRR; Holm over the 3 pairs on HR@3."
+    ) in printed
+
+
+def test_without_the_size_of_the_corpus_chance_is_a_bound(eq) -> None:
+    words = COMPARE[: COMPARE.index("--corpus-size")]
+    truncated = ("compare", "cut.trec", *words[2:])
+    lines = Path("bad.trec").read_text().splitlines(keepends=True)
+    Path("cut.trec").write_text("".join(line for line in lines if " 5 0.2" not in line))
+    printed = eq(*truncated, "--primary", "HR@1", "-m", "MRR").stdout
+    assert re.search(r"Chance level of HR@1: <= 0\.\d+\. With <= or >= it is only a bound", printed)
+    assert printed.count("it is only a bound") == 1
+    assert re.search(r"^ +cut +.* <= 0\.\d+$", printed, re.MULTILINE)
+    assert "only a bound" not in eq(*truncated, "--primary", "HR@1", "--corpus-size", "5").stdout
+
+
+def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
+    tied = (folder / "middle.trec").read_text().replace(" 0.500 ", " 1.000 ")
+    (folder / "tied.trec").write_text(tied)
+    runs = ("tied.trec", "good.trec", "--qrels", "truth.qrels")
+    printed = eq("compare", *runs, "-m", "HR@3", "--primary", "HR@1").stdout
+    assert re.search(r"EQ301 .*scores HR@1 lies between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
+    stored = [word for run in runs[:2] for word in ("--run", run)]
+    assert eq("score", *stored, *runs[2:], "-m", "HR@{3,1}", "-o", "results").exit_code == 0
+    printed = eq("compare", "results/tied", "results/good", "--primary", "HR@1").stdout
+    assert "scores HR@1 lies between" in printed
+    assert "scores HR@3" not in printed
+    assert re.search(r"scores HR@\d+ stays at", eq("compare", *runs, "--primary", "HR@5").stdout)
+
+
+def test_estimates_have_the_same_shape_in_score_and_compare(eq) -> None:
+    size = ("--corpus-size", "5", "-m", "MRR", "--json")
+    scored = json.loads(eq("score", "--run", "good.trec", "--qrels", "truth.qrels", *size).stdout)
+    compared = json.loads(eq(*COMPARE, "-m", "MRR", "--json").stdout)
+    assert compared["estimates"]["good"]["MRR"] == scored["results"][0]["estimates"][0]
+
+
+def test_flips_are_counted_from_one(eq) -> None:
+    assert json.loads(eq(*COMPARE, "--flips", "99", "--json").stdout)["flips"] == 99
+    assert "0 is not in the range" in eq(*COMPARE, "--flips", "0").stderr
+
+
+def test_a_folder_that_is_no_run_directory_is_explained(eq, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    done = eq("compare", "empty", "good.trec", "--qrels", "truth.qrels")
+    assert done.exit_code == 2
+    assert "empty is not a run directory" in done.stderr
+    assert "hint: eq score -o FOLDER writes one" in done.stderr
+
+
+def test_logits_of_ranks_and_classes_are_asked_for_apart(eq, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        np.save(folder / f"{name}.npy", rng.normal(size=(20, 3)))
+    np.save(folder / "y.npy", rng.integers(0, 3, 20))
+    words = ("compare", "one.npy", "two.npy", "--targets", "y.npy", "--primary", "Acc@1", "-m", "F1")
+    done = eq(*words)
+    assert done.exit_code == 2
+    assert "F1 measures predicted classes and Acc@1 measures ranks" in done.stderr
+    assert "one with -m F1, one with -m Acc@1" in done.stderr
+    assert eq(*words[:-1], "MRR").exit_code == 0
+    assert eq(*words[:-3], "Acc", "-m", "F1").exit_code == 0

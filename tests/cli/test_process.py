@@ -137,3 +137,21 @@ def test_bash_completes_metrics(folder: Path, command, environment) -> None:
     assert done.stderr == ""
     assert "_eq_completion eq" in done.stdout
     assert "nDCG@10" in done.stdout.split()
+
+
+def test_an_interrupt_during_the_first_imports_ends_with_130(environment) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'click':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from equipoise.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "interrupted\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,11 @@ def test_findings_can_be_a_gate(eq) -> None:
     words = ("score", "--run", "bad.trec", "--qrels", "truth.qrels", "-m", "HR@1", "--corpus-size", "5")
     assert eq(*words).exit_code == 0
     assert "! issue EQ302" in eq(*words).stdout
-    assert eq(*words, "--fail-on", "issue").exit_code == 1
+    for quiet in ((), ("-q",)):
+        done = eq(*words, "--fail-on", "issue", *quiet)
+        assert done.exit_code == 1
+        assert done.stderr.startswith("--fail-on issue: EQ302 bad: HR@1 is 0")
+    assert eq(*words, "--fail-on", "issue", "--json").stderr == ""
 
 
 @pytest.fixture
@@ -140,7 +145,7 @@ def test_metrics_of_classes_are_scored_on_the_top_class(eq) -> None:
 def test_classes_and_ranks_are_not_mixed(eq) -> None:
     done = eq("score", "--logits", "scores.npy", "--targets", "y.npy", "-m", "F1", "-m", "MRR")
     assert done.exit_code == 2
-    assert "ask for them in two commands" in done.stderr
+    assert "ask for them in two commands: one with -m F1, one with -m MRR" in done.stderr
 
 
 def test_clusters_widen_what_is_claimed(eq, folder: Path) -> None:
@@ -151,6 +156,8 @@ def test_clusters_widen_what_is_claimed(eq, folder: Path) -> None:
     assert by_table["clusters"] == 7
     by_name = json.loads(eq(*words, "--cluster-by", "^q(.)").stdout)["results"][0]
     assert by_name["clusters"] == 2
+    printed = eq(*words[:-1], "--cluster-by", "^q(.)").stdout
+    assert printed.startswith("middle on 12 units in 2 clusters\n")
 
 
 def test_untagged_lines_are_accepted_when_a_tag_is_named(eq, folder: Path) -> None:
@@ -182,3 +189,19 @@ def test_ties_are_treated_as_asked(eq, folder: Path) -> None:
         )
         values[ties] = json.loads(eq(*words).stdout)["results"][0]["estimates"][0]["value"]
     assert values == {"expected": 0.5, "by_id": 0.0, "optimistic": 1.0, "pessimistic": 0.0}
+
+
+def test_one_unit_is_not_called_units(eq, folder: Path) -> None:
+    (folder / "one.qrels").write_text("q00 0 d1 1\n")
+    printed = eq("score", "--run", "good.trec", "--qrels", "one.qrels", "-m", "MRR").stdout
+    assert printed.startswith("good on 1 unit\n")
+
+
+def test_without_the_size_of_the_corpus_chance_is_a_bound(eq, folder: Path) -> None:
+    (folder / "short.trec").write_text("q00 Q0 d2 1 0.5 t\n")
+    words = ("score", "--run", "short.trec", "--qrels", "truth.qrels", "-m", "HR@1")
+    printed = eq(*words).stdout
+    assert re.search(r"^HR@1 .* <= 0\.\d+$", printed, re.MULTILINE)
+    assert printed.count("only a bound") == 1
+    known = eq(*words, "--corpus-size", "5").stdout
+    assert "<=" not in known

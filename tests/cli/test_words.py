@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from equipoise.checks.catalogue import CHECKS
-from equipoise.cli.main import COMMANDS, cli
+from equipoise.cli.doctor import EXTRAS
+from equipoise.cli.program import COMMANDS, cli
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.catalogue import builtin
 from equipoise.version import __version__
@@ -32,6 +35,22 @@ def test_the_help_lists_every_command_with_its_summary(eq) -> None:
     for name, entry in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", printed, re.MULTILINE)
     assert eq().stdout == printed
+
+
+@pytest.mark.parametrize("group", ["ls", "cache"])
+def test_a_group_alone_shows_its_help(eq, group: str) -> None:
+    done = eq(group)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == eq(group, "--help").stdout
+
+
+def test_other_names_of_metrics_are_listed_on_a_narrow_terminal_too(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "(too narrow for: also read as; -v lists them" in eq("ls", "metrics").stdout
+    printed = eq("ls", "metrics", "-v").stdout
+    for metric in builtin():
+        for name in metric.aliases:
+            assert name in printed.split("Also read as")[1]
 
 
 def test_the_version_is_printed(eq) -> None:
@@ -80,6 +99,49 @@ def test_the_page_of_a_metric_works_an_example(eq) -> None:
         assert re.search(rf"^{fact}  ", printed, re.MULTILINE), fact
 
 
+@pytest.mark.parametrize(
+    ("spelling", "titles"),
+    [
+        ("P@5", ["P@5  precision"]),
+        ("R@5", ["R@5  recall"]),
+        ("Recall@10", ["R@10  recall"]),
+        ("Acc@5", ["HR@5  hit rate"]),
+        ("R(capped)@5", ["R(capped)@5  recall"]),
+        ("R(capped)", ["R(capped)@10  recall"]),
+    ],
+)
+def test_of_metrics_that_share_a_name_those_are_shown_that_fit(eq, spelling: str, titles) -> None:
+    pages = json.loads(eq("explain", spelling, "--json").stdout)["pages"]
+    assert [page["title"] for page in pages] == titles
+
+
+def test_a_bare_name_shows_all_that_share_it(eq) -> None:
+    pages = json.loads(eq("explain", "P", "--json").stdout)["pages"]
+    assert {page["facts"]["evidence"] for page in pages} == {"ranking", "labels", "sets"}
+
+
+def test_formulas_are_plain_text(eq) -> None:
+    for metric in builtin():
+        for page in json.loads(eq("explain", metric.symbol, "--json").stdout)["pages"]:
+            assert not set("\\\\{}") & set(page["facts"]["formula"]), page["facts"]["formula"]
+
+
+def test_the_page_of_a_users_metric_claims_nothing_that_it_does_not_say(eq, folder) -> None:
+    (folder / "mine.py").write_text(
+        "from equipoise import BaseMetric\n"
+        "class Steep(BaseMetric):\n"
+        "    'How steep.'\n"
+        "    def __init__(self):\n"
+        "        super().__init__(name='steep')\n"
+        "    def calculate(self, results):\n"
+        "        return 1 / results.best_ranks**2\n"
+    )
+    printed = eq("explain", "steep", "--plugin", "mine.py").stdout
+    assert "any number; larger is better" in printed
+    for absent in ("undefined  ", "ties  ", "fraction"):
+        assert absent not in printed
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.code)
 def test_every_check_has_a_page(eq, check) -> None:
     printed = eq("explain", check.code.lower()).stdout
@@ -113,6 +175,15 @@ def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch)
     monkeypatch.setattr("equipoise.cli.doctor.find_spec", lambda name: None)
     printed = eq("doctor").stdout
     assert re.search(r"torch +absent +pip install 'equipoise\[torch\]'", printed)
+
+
+def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    for_users = {name for name in declared if name not in ("test", "engines", "dev", "bench")}
+    assert {extra for _, extra in EXTRAS.values()} == for_users
+    for package, (_, extra) in EXTRAS.items():
+        assert any(re.split(r"[\[>=]", each)[0] == package for each in declared[extra]), package
 
 
 def test_the_doctor_notices_a_missing_part(eq, monkeypatch) -> None:

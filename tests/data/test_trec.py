@@ -70,7 +70,7 @@ def test_a_missing_tag_is_explained_as_the_style_guide_shows(file):
     assert caught.value.render().splitlines() == [
         f"error[E204]: {path} line 3 has 5 fields; a TREC run needs 6 (query Q0 doc rank score tag)",
         "  3 | q1 Q0 d1 1 0.9",
-        "hint: the last field is the run tag; --run-tag accepts untagged lines",
+        "hint: the last field is the run tag; --run-tag NAME accepts untagged lines",
     ]
     assert read_run(path, tag="bm25")["q1"] == {"d2": 1.0, "d3": 1.0, "d1": 0.9}
 

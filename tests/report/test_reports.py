@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from equipoise.evidence.ranking import Ranking
+from equipoise.report.chance import chance_text
 from equipoise.report.comparison import comparison_part
 from equipoise.report.findings import as_grave, findings_part, gravest_first
+from equipoise.report.formula import readable
 from equipoise.report.score import score_part
 from equipoise.report.terminal import console
 from equipoise.report.worked import worked
@@ -48,7 +50,7 @@ def test_one_unit_has_no_interval_and_says_so() -> None:
 def test_undefined_units_are_counted_beside_the_figure() -> None:
     evidence = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}}, {"a": {"x": 1.0}})
     row = printed(score_part([evaluate(evidence, ["HR@1"])])).splitlines()[4].split()
-    assert row[-3:-1] == ["2", "1"]
+    assert row[-4:-1] == ["2", "1", "<="]
 
 
 def test_a_metric_that_falls_ranks_the_smallest_first() -> None:
@@ -128,3 +130,23 @@ def test_the_examples_of_a_metric_are_computed_where_they_can_be() -> None:
     assert worked(metric)[0].endswith("MAP@5 = 0.7000")
     (ontology,) = parse("MaxOntSim@5")
     assert worked(ontology) == []
+
+
+def test_a_bound_of_the_chance_level_is_on_the_side_of_worse_figures() -> None:
+    result = evaluate(ranking(1, 2, 3, 4), ["MRR", "MR"])
+    assert chance_text(result["MRR"], 2, bounded=True).startswith("<= 0.")
+    assert chance_text(result["MR"], 2, bounded=True) == ">= 5.50"
+    assert chance_text(result["MR"], 2, bounded=False) == "5.50"
+
+
+@pytest.mark.parametrize(
+    ("latex", "plain"),
+    [
+        ("relevant within k / k", "relevant within k / k"),
+        (r"\frac{1}{n} \sum_i [\hat y_i = y_i]", "(1 / n) sum_i [hat(y)_i = y_i]"),
+        (r"\frac{2\,TP}{2\,TP + FP + FN}", "(2 TP / (2 TP + FP + FN))"),
+        (r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))", "Pearson(rank(p), rank(e))"),
+    ],
+)
+def test_formulas_are_readable_without_latex(latex: str, plain: str) -> None:
+    assert readable(latex) == plain

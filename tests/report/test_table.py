@@ -53,18 +53,19 @@ def test_figures_are_whole_or_absent(width: int) -> None:
 def test_lesser_columns_go_before_names_lose_their_middle_to_nothing() -> None:
     shown, left_out = fit(COLUMNS, 30)
     assert [column.head for column in shown] == ["system", "estimate"]
-    assert [column.head for column in left_out] == ["interval", "rank"]
+    assert [column.head for column in left_out] == ["interval", "rank", "remarks"]
     assert shown[0].cells[1] == "bm25"
 
 
-def test_an_extra_is_shortened_and_then_dropped_without_a_word() -> None:
+def test_an_extra_is_shortened_and_then_dropped_before_a_name_is_cut() -> None:
     whole = total_width(COLUMNS)
     shown, left_out = fit(COLUMNS, whole - 5)
     assert shown[-1].cells[0].endswith("…")
     assert list(shown[0].cells) == NAMES
     shown, left_out = fit(COLUMNS, total_width(COLUMNS[:-1]))
     assert "remarks" not in [column.head for column in shown]
-    assert left_out == []
+    assert [column.head for column in left_out] == ["remarks"]
+    assert list(shown[0].cells) == NAMES
 
 
 def test_columns_stand_below_their_heads_and_nothing_trails() -> None:

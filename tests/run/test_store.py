@@ -225,7 +225,7 @@ def test_the_manifest_tells_what_made_the_run(tmp_path: Path) -> None:
     assert content["status"] == "complete"
     assert content["command"] == ["eq", "score", "a.trec"]
     assert content["evidence"]["kind"] == "ranking"
-    assert set(content["versions"]) == {"equipoise", "python", "numpy"}
+    assert set(content["versions"]) == {"equipoise", "python", "numpy", "scipy"}
     assert content["started"].endswith("Z")
 
 
@@ -399,3 +399,21 @@ def test_load_evidence_explains_what_it_cannot_read(tmp_path: Path) -> None:
         load_evidence(tmp_path / "half.npz")
     with pytest.raises(StoreError, match="no evidence file"):
         load_evidence(tmp_path / "none.npz")
+
+
+def test_the_result_of_a_partial_run_says_so_itself(tmp_path: Path) -> None:
+    begun = Manifest.start("bm25").finish("partial", reason="interrupted")
+    partial = read_run(write_run(tmp_path / "run", small_result(), manifest=begun)).result
+    assert partial.settings["status"] == "partial"
+    assert partial.settings["status_reason"] == "interrupted"
+    assert [each.sentence for each in partial.findings if each.code == "EQ206"] == [
+        "the run is partial: interrupted"
+    ]
+    other = replace(small_result(), system="other")
+    for primary in ("MRR", "HR@3"):  # HR@3 is scored again from the evidence
+        findings = compare([partial, other], primary=primary).findings
+        assert [each.subject for each in findings if each.code == "EQ206"] == [partial.system]
+    ended = Manifest.start("bm25").finish()
+    whole = read_run(write_run(tmp_path / "run", partial, manifest=ended)).result
+    assert "status" not in whole.settings
+    assert "EQ206" not in [each.code for each in whole.findings]

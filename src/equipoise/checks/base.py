@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, NamedTuple
 
 from equipoise.types import Finding, Severity
@@ -32,7 +33,7 @@ class Check:
     code: str
     title: str
     severity: Severity
-    applies_to: type
+    applies_to: type | UnionType
     function: Callable[[Any], Iterator[Complaint]]
     why: str
     remedy: str

@@ -5,12 +5,13 @@ Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and
 
 from __future__ import annotations
 
-from equipoise.checks import embedding, points, power, scores, units
+from equipoise.checks import embedding, points, power, protocol, scores, units
 from equipoise.checks.base import Check
-from equipoise.checks.subjects import Embedded, Index, Scored, UnitSets, Window
+from equipoise.checks.subjects import Embedded, Index, LineUp, Scored, UnitSets, Window
 from equipoise.embed.cache.cache import Cache
 from equipoise.errors import UnknownNameError
 from equipoise.stats.comparison import Comparison
+from equipoise.stats.result import Result
 from equipoise.types import Finding, Severity
 
 CHECKS: tuple[Check, ...] = (
@@ -63,10 +64,25 @@ ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.2}, "q7":
 evaluate(ranking, "MRR").findings""",
     ),
     Check(
+        code="EQ107",
+        title="no lexical baseline",
+        severity=Severity.TIP,
+        applies_to=LineUp,
+        function=protocol.no_lexical_baseline,
+        why="""\
+On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs next to nothing and
+needs no download. A comparison of models alone cannot show that none of them is worth its price.""",
+        remedy="add bm25: or tfidf: to the systems",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import LineUp
+examine(LineUp(["minilm", "use"]))""",
+    ),
+    Check(
         code="EQ109",
         title="points that are invalid in their geometry",
         severity=Severity.ISSUE,
-        applies_to=Embedded,
+        applies_to=Embedded | Scored,
         function=points.invalid_points,
         why="""\
 A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the
@@ -81,7 +97,7 @@ from equipoise.geometry import geometry
 examine(Embedded("accounts", [[0.1, 0.2], [0.9, 0.8]], geometry("poincare")))""",
     ),
     Check(
-        code="EQ110",
+        code=scores.UNKNOWN_CANDIDATES,
         title="the number of candidates is unknown",
         severity=Severity.NOTE,
         applies_to=Scored,
@@ -166,7 +182,25 @@ from equipoise.checks.subjects import UnitSets
 examine(UnitSets({"bm25": ["q1", "q2"], "dense": ["q2", "q3"]}))""",
     ),
     Check(
-        code="EQ301",
+        code=protocol.PARTIAL_RUN,
+        title="a run is partial",
+        severity=Severity.ISSUE,
+        applies_to=Result,
+        function=protocol.partial_run,
+        why="""\
+The run directory says of itself that the run was interrupted or failed. What it holds is what was finished
+before that. The units that come last are not a sample of all of them, so the figures may move in either
+direction when the rest is there, and a comparison with a complete run is not on equal terms.""",
+        remedy="run the command again until it ends; what was finished is not done twice",
+        example="""\
+from dataclasses import replace
+from equipoise import Ranking, evaluate
+from equipoise.checks.catalogue import examine
+result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="bm25")
+examine(replace(result, settings={"status": "partial", "status_reason": "interrupted"}))""",
+    ),
+    Check(
+        code=scores.TIES,
         title="many tied scores",
         severity=Severity.TIP,
         applies_to=Scored,

@@ -24,7 +24,7 @@ def beyond_the_window(window: Window) -> Iterator[Complaint]:
         reads = f"{count(window.tokens)} tokens" if window.tokens is not None else "its window"
         yield Complaint(
             window.model,
-            f"{counted(window.truncated, 'text')} of {count(window.texts)} are longer than {reads}; "
+            f"of {counted(window.texts, 'text')}, {count(window.truncated)} exceed {reads}; "
             f"{counted(window.lost_tokens or 0, 'token')} of them were not read",
             (f"{figure(window.truncated / window.texts, 4)} of the texts",),
         )

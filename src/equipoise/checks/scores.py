@@ -11,14 +11,17 @@ import numpy as np
 from equipoise.checks.base import Complaint, counted, listed
 from equipoise.checks.subjects import Scored
 from equipoise.metrics.base import Metric
-from equipoise.stats.numbers import between, decimals, figure, span
+from equipoise.stats.numbers import decimals, figure, span
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats, Ties
 
+TIES = "EQ301"
+UNKNOWN_CANDIDATES = "EQ110"
 TIED_SHARE = 0.01
 CEILING_MARGIN = 0.02
 CEILING_SHARE = 0.9
 ROUNDING = 1e-12
+TIE_PLACES = 4
 
 
 def unknown_candidates(scored: Scored) -> Iterator[Complaint]:
@@ -49,7 +52,7 @@ def ties(scored: Scored) -> Iterator[Complaint]:
     yield Complaint(
         scored.system,
         f"{share:.1%} of the relevant items tie with another candidate; depending on the order of equal "
-        f"scores {metric.name} is {between(low, high, 4)}",
+        f"scores {metric.name} {_range(low, high)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
             f"{metric.name} optimistic minus pessimistic: {figure(high - low, 6)}",
@@ -97,6 +100,12 @@ def ceiling(scored: Scored) -> Iterator[Complaint]:
             f"{'; '.join(full[:3])}{f' and {len(full) - 3} more' if len(full) > 3 else ''}",
             tuple(full),
         )
+
+
+def _range(low: float, high: float) -> str:
+    """Between which ends a figure lies, or that its ends agree in print."""
+    ends = figure(low, TIE_PLACES), figure(high, TIE_PLACES)
+    return f"stays at {ends[0]}" if ends[0] == ends[1] else f"lies between {ends[0]} and {ends[1]}"
 
 
 def _margins(estimate: Estimate) -> tuple[float, float]:

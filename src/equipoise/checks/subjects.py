@@ -70,3 +70,10 @@ class Index:
 
     store: str
     recall: RecallReport
+
+
+@dataclass(frozen=True)
+class LineUp:
+    """The systems that are about to be compared, by their specs."""
+
+    specs: Sequence[str]

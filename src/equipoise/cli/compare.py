@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ from equipoise.errors import ParameterError
 from equipoise.evidence.base import Evidence
 from equipoise.metrics.catalogue import Catalogue
 from equipoise.report.comparison import comparison_part
-from equipoise.report.findings import as_grave, findings_part, gravest_first
+from equipoise.report.findings import findings_part, gravest_first
 from equipoise.run.evaluate import compare as compare_systems
 from equipoise.run.store import read_run
 from equipoise.stats.comparison import Comparison
@@ -27,7 +28,7 @@ HELP = """
   eq compare a.trec b.trec c.trec --qrels truth.qrels --primary nDCG@10
   eq compare results/a results/b --primary MRR -m "HR@{1,10}"
 
-Compare two or more systems on the same units: differences to the best with adjusted p,
+Compare two or more systems on the same units: differences to the leader with adjusted p,
 wins and losses, tie bands and rank intervals, and a sentence on what the data can tell.
 SYSTEMS are run files (with --qrels), matrices of logits (with --targets), or run
 directories written by eq score -o; NAME=path gives a system a name of its own.
@@ -42,6 +43,7 @@ class Settings:
     primary: str | None = None
     test: str = "randomisation"
     correction: str = "holm"
+    flips: int = 10_000
     statistics: Statistics = field(default_factory=Statistics)
 
     def compare(self, systems: dict[str, Evidence | Result], catalogue: Catalogue) -> Comparison:
@@ -53,6 +55,7 @@ class Settings:
             primary=self.primary,
             test=self.test,
             correction=self.correction,
+            flips=self.flips,
             catalogue=catalogue,
             **self.statistics.options(next(iter(systems.values()))),
         )
@@ -77,6 +80,13 @@ class Settings:
     show_default=True,
     help="For having compared more than one pair.",
 )
+@click.option(
+    "--flips",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Random flips of the randomisation test.",
+)
 @options.statistics_options
 @options.plugin_option
 @options.fail_option
@@ -89,6 +99,7 @@ def compare(
     metrics: tuple[str, ...],
     test: str,
     correction: str,
+    flips: int,
     plugins: tuple[str, ...],
     fail_on: str | None,
     reading: Reading,
@@ -101,7 +112,7 @@ def compare(
             f"a comparison needs at least two systems, and {len(named) or 'none'} was named",
             hint="name run files or run directories: eq compare a.trec b.trec --qrels truth.qrels",
         )
-    settings = Settings(metrics, primary, test, correction, statistics)
+    settings = Settings(metrics, primary, test, correction, flips, statistics)
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(named) + 1) as step:
@@ -111,7 +122,7 @@ def compare(
     show(out, comparison, cautions)
     if cautions:
         return exits.FAILED_UNITS
-    return exits.GATE_FAILED if fail_on and as_grave(comparison.findings, fail_on) else exits.DONE
+    return exits.gate(out, comparison.findings, fail_on)
 
 
 def gather(
@@ -136,10 +147,18 @@ def show(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> N
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
-        out.data(comparison.to_dict() | {"cautions": cautions})
+        out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
         return
     findings = gravest_first(comparison.findings)
     out.show(*comparison_part(comparison, verbose=out.verbose, quiet=out.quiet))
     if not out.quiet:
         out.show(*findings_part(findings, verbose=out.verbose))
         out.text(after_comparison(findings, comparison.primary))
+
+
+def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    """The estimates by system and metric, each in the shape that eq score gives it."""
+    return {
+        system: {metric: estimate.to_dict() for metric, estimate in estimates.items()}
+        for system, estimates in comparison.estimates.items()
+    }

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import click
 
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import LineUp
 from equipoise.cli import exits, options
 from equipoise.cli.compare import Settings, show
 from equipoise.cli.output import Output, Step, pass_output
@@ -57,14 +59,12 @@ def demo(out: Output, output: str | None, seed: int) -> int:
         gathered: dict[str, Evidence | Result] = dict(_rankings(data, systems, step))
         step("comparing")
         comparison = settings.compare(gathered, catalogue_with(()))
-    show(out, comparison)
+    show(out, replace(comparison, findings=comparison.findings + examine(LineUp(systems))))
     if output is not None:
         _keep(out, data, gathered, output, seed)
     missing = sorted(set(MODELS) - set(models))
     if missing:
-        out.note(
-            f"{', '.join(missing)} would join in after: pip install 'equipoise[local]'; see eq ls models"
-        )
+        out.note(f"To let {', '.join(missing)} join in, see eq ls models.")
     return exits.DONE
 
 

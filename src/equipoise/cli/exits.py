@@ -6,13 +6,17 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli.output import Output
 from equipoise.errors import EquipoiseError
+
+if TYPE_CHECKING:
+    from equipoise.types import Finding
 
 DONE = 0
 GATE_FAILED = 1
@@ -37,6 +41,16 @@ def report(error: BaseException, out: Output) -> int:
         out.error(_fields(error), error.render())
         return error.exit_code
     return _unexpected(error, out)
+
+
+def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
+    """The exit code after a gate; the findings that closed it are named, also where the report is quiet."""
+    from equipoise.report.findings import as_grave, gravest_first
+
+    grave = gravest_first(as_grave(findings, severity)) if severity else []
+    for finding in [] if out.json else grave:
+        sys.stderr.write(f"--fail-on {severity}: {finding}\n")
+    return GATE_FAILED if grave else DONE
 
 
 def _fields(error: EquipoiseError) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from equipoise.cli import options
+from equipoise.cli.options import symbol_of
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.metrics.catalogue import Catalogue
@@ -79,7 +80,7 @@ def pages_about(name: str, catalogue: Catalogue) -> list[Page]:
             *options.corrections(),
         ]
         more = "eq ls metrics, eq ls checks and eq ls tests list what there is"
-        raise UnknownNameError.of("metric, test or code", name, known, more=more)
+        raise UnknownNameError.of("metric, test or code", symbol_of(name) or name, known, more=more)
     return pages
 
 

@@ -21,7 +21,14 @@ class Entry:
 
 
 class SuggestingGroup(click.Group):
-    """A group that answers a mistyped command with the nearest one it has."""
+    """A group that answers a mistyped command with the nearest one it has, and none with its help."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help where no command is named: newer versions of click would call that an error."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

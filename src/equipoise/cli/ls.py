@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isinf
 from typing import Any
 
@@ -12,6 +13,7 @@ from equipoise.cli.lazy import SuggestingGroup
 from equipoise.cli.models import models
 from equipoise.cli.output import Output, pass_output
 from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
 
 HELP = """
 \b
@@ -26,7 +28,8 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: what they are called, what they measure and which way is better.
+List the metrics: what they are called, what they measure and which way is better. With -v also
+every other name that they are read under, however narrow the terminal is.
 """
 
 CHECKS_HELP = """
@@ -69,25 +72,29 @@ def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
     if out.json:
         out.data({"metrics": [metric_facts(metric) for metric in found]})
         return
+    out.show(*_metrics_part(found, verbose=out.verbose))
+
+
+def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
+    """The table of the metrics; the other names in a table of their own where they were asked for."""
     spelled = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
-    out.show(
-        FittedTable(
-            [
-                Column("metric", spelled),
-                Column("title", [each.title for each in found], shortens="end"),
-                Column("evidence", [each.evidence.kind for each in found]),
-                Column("better", [str(each.better) for each in found]),
-                Column("range", [bounds_text(each.bounds) for each in found], rank=1),
-                Column(
-                    "also read as",
-                    [", ".join(each.aliases) for each in found],
-                    rank=2,
-                    shortens="end",
-                    extra=True,
-                ),
-            ]
-        )
-    )
+    others = Column("also read as", [", ".join(each.aliases) for each in found], rank=2, extra=True)
+    columns = [
+        Column("metric", spelled),
+        Column("title", [each.title for each in found], shortens="end"),
+        Column("evidence", [each.evidence.kind for each in found]),
+        Column("better", [str(each.better) for each in found]),
+        Column("range", [bounds_text(each.bounds) for each in found], rank=1),
+    ]
+    if not verbose:
+        return [FittedTable([*columns, others], otherwise="-v lists them, or use --json")]
+    width = max(map(len, spelled)) + 2
+    names = [
+        Paragraph(cell, lead=f"{name:<{width}}")
+        for name, cell in zip(spelled, others.cells, strict=True)
+        if cell
+    ]
+    return [FittedTable(columns), Paragraph(""), heading("Also read as"), *names]
 
 
 @ls.command(help=CHECKS_HELP, short_help="List the checks.")

@@ -7,12 +7,11 @@ from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from equipoise.cli.ls import bounds_text
-from equipoise.cli.options import symbol_of
-from equipoise.errors import ParameterError
+from equipoise.cli.namesakes import fitting
 from equipoise.metrics.base import BaseMetric, Metric
 from equipoise.metrics.catalogue import Catalogue
-from equipoise.metrics.parse import parse
 from equipoise.report.facts import Page
+from equipoise.report.formula import readable
 from equipoise.report.worked import worked
 from equipoise.types import Direction
 
@@ -20,36 +19,27 @@ TIES = {
     "ranking": "the expectation over all orders of equal scores; or --ties by_id, optimistic, pessimistic",
     "labels": "a tie for the largest score goes to the lowest class, and is reported",
 }
-USUAL_CUTOFF = "@10"
 
 
 def metric_pages(name: str, catalogue: Catalogue) -> list[Page]:
-    """A page for every metric that answers to the name; none when nothing does."""
-    return [_page(_instance(name, metric)) for metric in catalogue.named(symbol_of(name))]
-
-
-def _instance(name: str, declared: Any) -> Metric[Any]:
-    """The metric as it is spelled; one that needs a cutoff and has none is shown with a usual one."""
-    only = Catalogue((declared,))
-    try:
-        return parse(name, catalogue=only)[0]
-    except ParameterError:
-        if "@" in name:
-            raise
-        return parse(name + USUAL_CUTOFF, catalogue=only)[0]
+    """A page for every metric that the name fits; none when nothing is called so."""
+    return [_page(metric) for metric in fitting(name, catalogue)]
 
 
 def _page(metric: Metric[Any]) -> Page:
     direction = "larger" if metric.better == Direction.UP else "smaller"
+    # A metric of a user's own inherits words about built-in ones, which may not hold for it.
+    own = isinstance(metric, BaseMetric)
+    unit = "" if own else f" ({metric.unit})"
     return Page(
         f"{metric.name}  {metric.title}",
         _definition(metric),
         {
-            "formula": metric.formula,
-            "range": f"{bounds_text(metric.bounds)} ({metric.unit}); {direction} is better",
+            "formula": readable(metric.formula),
+            "range": f"{bounds_text(metric.bounds)}{unit}; {direction} is better",
             "evidence": metric.evidence.kind,
-            "undefined": metric.undefined,
-            "ties": TIES.get(metric.evidence.kind, ""),
+            "undefined": "" if own else metric.undefined,
+            "ties": "" if own else TIES.get(metric.evidence.kind, ""),
             "chance": _sentence(type(metric).chance.__doc__),
             "parameters": _parameters(metric),
             "also read as": ", ".join(metric.aliases),

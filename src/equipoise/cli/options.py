@@ -221,7 +221,13 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--cluster-by", metavar="REGEX", help="The same, from a part of each unit's id."),
         click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option("--resamples", type=int, default=2000, show_default=True, help="Bootstrap resamples."),
+        click.option(
+            "--resamples",
+            type=click.IntRange(min=1),
+            default=2000,
+            show_default=True,
+            help="Bootstrap resamples.",
+        ),
         click.option(
             "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
         ),

@@ -12,7 +12,7 @@ from equipoise.cli.scoring import Scorer, Statistics, catalogue_with, refuse_unw
 from equipoise.cli.sources import Reading, Source, sources
 from equipoise.cli.suggest import next_command
 from equipoise.errors import ParameterError
-from equipoise.report.findings import as_grave, findings_part
+from equipoise.report.findings import findings_part
 from equipoise.report.score import score_part
 from equipoise.stats.result import Result
 
@@ -66,7 +66,7 @@ def score(
     results = [result for result, _ in made]
     _show(out, results, written, systems, reading)
     findings = [finding for result in results for finding in result.findings]
-    return exits.GATE_FAILED if fail_on and as_grave(findings, fail_on) else exits.DONE
+    return exits.gate(out, findings, fail_on)
 
 
 def _systems(runs: Sequence[str], logits: Sequence[str]) -> list[Source]:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from equipoise.cli.options import symbol_of
+from equipoise.cli.namesakes import fitting
 from equipoise.data.arrays import read_array, read_matrix, split_member
 from equipoise.data.runs import read_qrels, read_run
 from equipoise.data.text import STDIN
 from equipoise.data.trec import Qrels
-from equipoise.errors import DuplicateError, EquipoiseError, InputError, ParameterError, ShapeError
+from equipoise.errors import (
+    DuplicateError,
+    EquipoiseError,
+    InputError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.catalogue import Catalogue
 
 ARRAYS = (".npy", ".npz", ".safetensors")
-MANIFEST = "manifest.json"
+NO_CLASS = "leave out a column that is no class with --padding COLUMN, or write -inf where there is no score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,10 @@ class Source:
         if not equals or Path(word).exists():
             name, path = _stem(word), word
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise ParameterError(f"{name!r} cannot be the name of a system", hint="write NAME=path")
+            raise ParameterError(
+                f"{name!r} cannot be the name of a system",
+                hint=f"write NAME=path, with a name that can be a folder: mine={path}",
+            )
         return cls(name, path)
 
     @property
@@ -52,7 +63,7 @@ class Source:
     @property
     def is_stored(self) -> bool:
         """Whether it is a run directory."""
-        return (Path(self.path) / MANIFEST).is_file()
+        return Path(self.path).is_dir()
 
 
 def _stem(path: str) -> str:
@@ -154,15 +165,19 @@ class Reading:
 
 def needs_labels(metrics: Sequence[str], catalogue: Catalogue) -> bool:
     """Whether the metrics measure predicted classes, such as F1, and not ranks; both at once are refused."""
-    kinds = {each: {metric.evidence.kind for metric in catalogue.named(symbol_of(each))} for each in metrics}
+    kinds = {each: {metric.evidence.kind for metric in fitting(each, catalogue)} for each in metrics}
     of_classes = [each for each, known in kinds.items() if "labels" in known and "ranking" not in known]
     of_ranks = [each for each, known in kinds.items() if "ranking" in known and "labels" not in known]
     if of_classes and of_ranks:
         raise ParameterError(
             f"{of_classes[0]} measures predicted classes and {of_ranks[0]} measures ranks",
-            hint="ask for them in two commands",
+            hint=f"ask for them in two commands: one with {_asked(of_classes)}, one with {_asked(of_ranks)}",
         )
     return bool(of_classes)
+
+
+def _asked(metrics: Sequence[str]) -> str:
+    return shlex.join(word for metric in metrics for word in ("-m", metric))
 
 
 @contextmanager
@@ -171,7 +186,8 @@ def _naming(path: str) -> Iterator[None]:
     try:
         yield
     except EquipoiseError as error:
-        raise type(error)(f"{path}: {error.sentence}", hint=error.hint, excerpt=error.excerpt) from error
+        hint = NO_CLASS if isinstance(error, NotFiniteError) else error.hint
+        raise type(error)(f"{path}: {error.sentence}", hint=hint, excerpt=error.excerpt) from error
 
 
 def _first(table: Mapping[str, object]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from equipoise.checks.base import counted
+from equipoise.report.chance import BOUND_NOTE, bounded_systems, chance_text
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.stats.numbers import count, figure, percent, shared_decimals, span
@@ -16,8 +18,7 @@ def score_part(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
     """Title, table and caption of one or more results over the same metrics."""
     first = results[0]
     title = f"{first.system} on " if len(results) == 1 else f"{len(results)} systems on "
-    units = sorted({len(result.unit_ids) for result in results})
-    title += " or ".join(map(count, units)) + " units"
+    title += " or ".join(dict.fromkeys(map(_size, results)))
     table = FittedTable(score_columns(results))
     parts: list[Any] = [heading(title), Paragraph(""), table]
     return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(results))]
@@ -30,7 +31,9 @@ def score_columns(results: Sequence[Result]) -> list[Column]:
         having = [result for result in results if name in result.estimates]
         places = shared_decimals(result.estimates[name].interval for result in having)
         for number, result in enumerate(having):
-            rows.append((name if number == 0 else "", result.system, *_cells(result.estimates[name], places)))
+            bounded = result.system in bounded_systems(result.findings)
+            cells = _cells(result.estimates[name], places, bounded=bounded)
+            rows.append((name if number == 0 else "", result.system, *cells))
     metric, system, value, reach, n, undefined, chance = zip(*rows, strict=True)
     level = next(iter(results[0].estimates.values())).interval.level
     columns = [
@@ -45,13 +48,21 @@ def score_columns(results: Sequence[Result]) -> list[Column]:
     return columns if len(results) > 1 else [columns[0], *columns[2:]]
 
 
-def _cells(estimate: Estimate, places: int) -> tuple[str, ...]:
+def _size(result: Result) -> str:
+    """How many units there are, and in how many clusters."""
+    units = counted(len(result.unit_ids), "unit")
+    if result.clusters is None:
+        return units
+    return f"{units} in {counted(len(set(result.clusters.tolist())), 'cluster')}"
+
+
+def _cells(estimate: Estimate, places: int, *, bounded: bool) -> tuple[str, ...]:
     return (
         figure(estimate.value, places),
         span(estimate.interval, places),
         count(estimate.n),
         count(estimate.undefined),
-        figure(estimate.chance, places),
+        chance_text(estimate, places, bounded=bounded),
     )
 
 
@@ -64,4 +75,6 @@ def caption(results: Sequence[Result]) -> str:
     if down:
         sentences.append(f"Smaller is better: {', '.join(down)}.")
     sentences.append("Chance is what a system that knows nothing would score.")
+    if any(bounded_systems(result.findings) for result in results):
+        sentences.append(BOUND_NOTE)
     return " ".join(sentences)

@@ -22,7 +22,7 @@ class Column:
     """A head and its cells. ``rank`` 0 always stays; of the others the largest goes first.
 
     A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts; one that is
-    an ``extra`` is shown where there is room and not missed elsewhere.
+    an ``extra`` is shown only where there is room without shortening the others.
     """
 
     head: str
@@ -47,9 +47,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """Columns side by side under their heads; never folded."""
+    """Columns side by side under their heads; never folded.
+
+    ``otherwise`` says how to see what a narrow terminal leaves out.
+    """
 
     columns: Sequence[Column]
+    otherwise: str = "widen the terminal or use --json"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw what fits, and name what does not."""
@@ -71,7 +75,7 @@ class FittedTable:
             yield line
         if left_out:
             heads = ", ".join(column.head for column in left_out)
-            yield Paragraph(f"(too narrow for: {heads}; widen the terminal or use --json)", style="dim")
+            yield Paragraph(f"(too narrow for: {heads}; {self.otherwise})", style="dim")
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
@@ -105,7 +109,7 @@ def fit(columns: Sequence[Column], width: int) -> tuple[list[Column], list[Colum
         least = max(extras or droppable, key=lambda column: column.rank)
         shown.remove(least)
         dropped.append(least)
-    missed = [column for column in columns if column in dropped and not column.extra]
+    missed = [column for column in columns if column in dropped]
     return _narrowed(shown, total_width(shown) - width), missed
 
 

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from equipoise.checks.catalogue import examine
+from equipoise.checks.scores import TIES
+from equipoise.checks.subjects import Scored
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.metrics.base import Metric
 from equipoise.metrics.catalogue import Catalogue
 from equipoise.metrics.parse import parse
+from equipoise.run.manifest import STATUS_SETTINGS
 from equipoise.run.scoring import Metrics, default_metrics, evaluate
 from equipoise.stats.result import Result
 from equipoise.types import Ties
@@ -61,7 +65,9 @@ def line_up(
             )
         primary = chosen[0]
         names = list(dict.fromkeys([*names, primary]))
-    results = [_result(system, entry, names, spelling.known, options) for system, entry in entries.items()]
+    # Checks that quote one metric quote the first.
+    led = list(dict.fromkeys([primary or names[0], *names]))
+    results = [_result(system, entry, led, spelling.known, options) for system, entry in entries.items()]
     return LinedUp(results, names, primary or names[0], spelling.known)
 
 
@@ -170,7 +176,7 @@ def _result(
         return evaluate(entry, metrics, system=system, **vars(options))
     result = entry if entry.system == system else _renamed(entry, system)
     if set(names) <= set(result.names) and options.clusters is None:
-        return result
+        return _led_by(result, names, known)
     if result.evidence is None:
         raise ParameterError(
             f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
@@ -179,7 +185,20 @@ def _result(
     kept = {"ties": result.settings.get("ties", options.ties)}
     if options.clusters is None:
         kept["clusters"] = result.clusters
-    return evaluate(result.evidence, metrics, system=system, **vars(options) | kept)
+    again = evaluate(result.evidence, metrics, system=system, **vars(options) | kept)
+    status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
+    again = replace(again, settings={**again.settings, **status})
+    return replace(again, findings=examine(again) + again.findings)
+
+
+def _led_by(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
+    """The result, with what depends on which metric is named first looked at anew."""
+    metrics = {name: known[name] for name in names if name in known}
+    if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
+        return result
+    seen = {finding.code: finding for finding in examine(Scored(result, metrics))}
+    findings = tuple(seen.get(each.code, each) if each.code == TIES else each for each in result.findings)
+    return replace(result, findings=findings)
 
 
 def _renamed(result: Result, system: str) -> Result:

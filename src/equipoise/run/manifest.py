@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from equipoise.version import __version__
 
 SCHEMA = 1
 """The layout of a run directory; it grows by one whenever an older reader would misread the files."""
+
+STATUS_SETTINGS = ("status", "status_reason")
+"""Where the settings of a result say that its run is not complete, and why."""
 
 _SECRET = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|credentials?)$")
 _LOGIN = re.compile(r"(?<=://)[^/\s@]+(?=@)")
@@ -38,7 +42,12 @@ def _now() -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"equipoise": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {
+        "equipoise": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": metadata.version("scipy"),  # asked by name: importing it takes longer than most runs
+    }
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from equipoise.checks.catalogue import examine
+from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.data.atomic import write_bytes
 from equipoise.data.dataset import fingerprint_of_file
 from equipoise.data.jsontext import parse_json, parse_lines
@@ -21,7 +23,7 @@ from equipoise.data.text import PathLike, open_text
 from equipoise.errors import InputError, StoreError
 from equipoise.evidence.base import Evidence, pack
 from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
-from equipoise.run.manifest import Manifest, Status
+from equipoise.run.manifest import STATUS_SETTINGS, Manifest, Status
 from equipoise.run.restore import evidence_from, restored_result
 from equipoise.run.swap import replaced_directory, standing, unfinished
 from equipoise.stats.result import Result
@@ -169,7 +171,7 @@ def _run_directory(path: PathLike) -> Path:
         raise StoreError(f"{path} is a file, not a run directory", hint="give the folder that it lies in")
     if not (folder / MANIFEST).is_file():
         raise StoreError(
-            f"{path} is not a run directory: it has no {MANIFEST}", hint="eq score --out DIR writes one"
+            f"{path} is not a run directory: it has no {MANIFEST}", hint="eq score -o FOLDER writes one"
         )
     return folder
 
@@ -184,7 +186,17 @@ def _read(folder: Path, manifest: Manifest, *, evidence: bool) -> StoredRun:
     result = restored_result(_json(folder / RESULT), cases, source=str(folder / RESULT))
     if EVIDENCE in wanted:
         result = replace(result, evidence=_read_evidence(folder / EVIDENCE, cases, manifest))
-    return StoredRun(result, manifest, folder)
+    return StoredRun(_with_status(result, manifest), manifest, folder)
+
+
+def _with_status(result: Result, manifest: Manifest) -> Result:
+    """The result of a run that is not complete says so itself, wherever it is taken."""
+    settings = {name: value for name, value in result.settings.items() if name not in STATUS_SETTINGS}
+    if not manifest.complete:
+        settings |= dict(zip(STATUS_SETTINGS, (str(manifest.status), manifest.reason), strict=True))
+    findings = tuple(finding for finding in result.findings if finding.code != PARTIAL_RUN)
+    result = replace(result, settings=settings, findings=findings)
+    return replace(result, findings=examine(result) + findings)
 
 
 def _read_cases(file: Path, manifest: Manifest) -> Cases:

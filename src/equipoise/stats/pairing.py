@@ -116,7 +116,7 @@ def _unequal(
     return PairingError(
         f"{first.system} and {other.system} were not measured on the same units: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint="score every system on the whole truth; a unit that a run misses scores 0 there",
+        hint="score every system on the whole truth; a unit that a run misses scores 0 (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_listed(units)}" for units, name in sides if units),
     )
 

@@ -93,7 +93,9 @@ class Result:
 
     def __repr__(self) -> str:
         figures = ", ".join(str(estimate) for estimate in self.estimates.values())
-        return f"<Result {self.system}: {len(self.unit_ids)} units; {figures or 'no metrics'}>"
+        status = f" ({self.settings['status']} run)" if "status" in self.settings else ""
+        units = f"{len(self.unit_ids)} unit{'' if len(self.unit_ids) == 1 else 's'}"
+        return f"<Result {self.system}{status}: {units}; {figures or 'no metrics'}>"
 
     def _repr_html_(self) -> str:
         """A small table for notebooks."""

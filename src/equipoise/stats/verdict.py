@@ -134,7 +134,7 @@ def _difference(seen: Contrast) -> str:
 
 def _units(comparison: Comparison) -> str:
     within = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
-    return f"{comparison.n:,} units{within}"
+    return f"{comparison.n:,} unit{'' if comparison.n == 1 else 's'}{within}"
 
 
 def _listed(names: Sequence[str]) -> str:
