@@ -9,6 +9,8 @@ import pytest
 
 from equipoise.checks.catalogue import CHECKS, examine, explain
 from equipoise.checks.subjects import Embedded, LineUp, UnitSets
+from equipoise.embed.retriever import retriever
+from equipoise.embed.stores import store
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
@@ -303,3 +305,19 @@ def test_models_beside_a_lexical_system_raise_no_complaint() -> None:
     assert examine(LineUp(["minilm", "use", "bm25:"])) == ()
     assert examine(LineUp(["minilm"])) == ()
     the("EQ107", examine(LineUp(["minilm", "sum:minilm+bm25:"])))
+
+
+def test_an_index_of_little_effort_is_found_out_and_an_exact_one_is_not() -> None:
+    pytest.importorskip("faiss")
+    words = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(600)]
+    rough = retriever(
+        "hash", store=store("faiss:hnsw", dims=256, neighbours=2, ef_construction=2, ef_search=1)
+    )
+    fitted = rough.fit(texts)
+    fitted.search(texts[:50], k=10)
+    the("EQ152", examine(fitted))
+    exact = retriever("hash", store="faiss").fit(texts)
+    exact.search(texts[:50], k=10)
+    assert examine(exact) == ()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from equipoise.checks import embedding, points, power, protocol, scores, units
 from equipoise.checks.base import Check
-from equipoise.checks.subjects import Embedded, Index, LineUp, Scored, UnitSets, Window
+from equipoise.checks.subjects import Embedded, LineUp, Scored, UnitSets, Window
 from equipoise.embed.cache.cache import Cache
+from equipoise.embed.retriever import Fitted
 from equipoise.errors import UnknownNameError
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.result import Result
@@ -127,6 +128,7 @@ are computed anew and not kept: the figures are the same, and the work is done a
 import numpy
 from equipoise.checks.catalogue import examine
 from equipoise.embed.cache.cache import Cache
+from equipoise.embed.retriever import Fitted
 cache = Cache("/dev/null/a file is no folder")
 cache.put_many("model", "query", ["text"], numpy.ones((1, 2), dtype="float32"))
 examine(cache)""",
@@ -151,7 +153,7 @@ examine(Window("minilm", tokens=256, texts=100, truncated=12, lost_tokens=3400))
         code="EQ152",
         title="the index misses what exact search finds",
         severity=Severity.TIP,
-        applies_to=Index,
+        applies_to=Fitted,
         function=embedding.index_loss,
         why="""\
 An approximate index trades some of the nearest neighbours for speed. What it misses lowers every score of the
@@ -159,10 +161,12 @@ system, and without this figure the loss would be put down to the model.""",
         remedy="search exactly while comparing models, or raise the index's effort",
         example="""\
 import numpy
+from equipoise import retriever
 from equipoise.checks.catalogue import examine
-from equipoise.checks.subjects import Index
 from equipoise.embed.stores.recall import RecallReport
-examine(Index("faiss:hnsw", RecallReport(10, numpy.array([1.0, 0.9, 0.7]))))""",
+system = retriever("hash").fit(["rye", "wheat"])  # with store="faiss:hnsw", search measures the recall
+system.index_recall = RecallReport(10, numpy.array([1.0, 0.9, 0.7]))
+examine(system)""",
     ),
     Check(
         code="EQ204",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.checks.base import Complaint, counted
-from equipoise.checks.subjects import Index, Window
+from equipoise.checks.subjects import Window
 from equipoise.embed.cache.cache import Cache
+from equipoise.embed.retriever import Fitted
 from equipoise.stats.numbers import count, figure
 
 LOST_RECALL = 0.01
@@ -30,13 +31,13 @@ def beyond_the_window(window: Window) -> Iterator[Complaint]:
         )
 
 
-def index_loss(index: Index) -> Iterator[Complaint]:
-    """EQ152: an approximate index misses what an exact search finds."""
-    recall = index.recall
-    if recall.recall < 1 - LOST_RECALL:
+def index_loss(system: Fitted) -> Iterator[Complaint]:
+    """EQ152: the approximate index behind a system misses what an exact search finds."""
+    recall = system.index_recall
+    if recall is not None and recall.recall < 1 - LOST_RECALL:
         yield Complaint(
-            index.store,
-            f"the index returns {figure(recall.recall, 4)} of the {recall.k} nearest on average, "
+            "the index",
+            f"it returns {figure(recall.recall, 4)} of the {recall.k} nearest on average, "
             f"{figure(recall.worst, 4)} in the worst case",
             (f"{count(recall.complete)} of {counted(len(recall.per_query), 'query')} complete",),
         )

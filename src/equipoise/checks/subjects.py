@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.embed.stores.recall import RecallReport
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.base import Geometry
 from equipoise.metrics.base import Metric
@@ -62,14 +61,6 @@ class Window:
     texts: int
     truncated: int | None
     lost_tokens: int | None
-
-
-@dataclass(frozen=True)
-class Index:
-    """A vector store that may be approximate, and how much of the exact answer it returned."""
-
-    store: str
-    recall: RecallReport
 
 
 @dataclass(frozen=True)
