@@ -29,9 +29,9 @@ def rows(quick: bool) -> list[Row]:
     """What is not installed has no line. One thread, CPU seconds, but for the lines that say otherwise."""
     lines: list[Row] = []
     if is_installed("minilm") and find_spec("onnxruntime") and find_spec("sentence_transformers"):
-        lines += minilm(300 if quick else 5_000, 1 if quick else 3)
-        lines.append(processes(400 if quick else 2_000))
-        lines.append(start(2 if quick else 7))
+        lines += minilm(300 if quick else 5_000, 1)
+        lines.append(processes(400))
+        lines.append(start(2 if quick else 3))
     if is_installed("wordllama") and _importable("wordllama"):
         lines += wordllama(2_000 if quick else 50_000)
     if is_installed("use"):
