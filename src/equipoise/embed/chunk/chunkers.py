@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from equipoise.embed.chunk.layout import Layout, Span
 from equipoise.embed.chunk.sections import markdown_sections
@@ -41,15 +41,10 @@ class Chunker(Protocol):
 
 
 @dataclass(frozen=True)
-class FixedSizeChunker:
-    """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
+class _Windows:
+    """What chunkers by windows of tokens share: the sizes, the tokenizer, and a name that tells them."""
 
-    Every window brings something new, so the last may be shorter. Borders keep characters whole: where one is
-    made of several tokens, or carries accents, a window is a little shorter.
-
-    >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
-    ['one two three', 'three four five']
-    """
+    kind: ClassVar[str]
 
     chunk_size: int = 512
     overlap: int = 50
@@ -62,9 +57,22 @@ class FixedSizeChunker:
 
     @property
     def name(self) -> str:
-        return (
-            f"fixed(chunk_size={self.chunk_size}, overlap={self.overlap}, tokenizer={self._tokenizer.name})"
-        )
+        sizes = f"chunk_size={self.chunk_size}, overlap={self.overlap}"
+        return f"{self.kind}({sizes}, tokenizer={self._tokenizer.name})"
+
+
+@dataclass(frozen=True)
+class FixedSizeChunker(_Windows):
+    """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
+
+    Every window brings something new, so the last may be shorter. Borders keep characters whole: where one is
+    made of several tokens, or carries accents, a window is a little shorter.
+
+    >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
+    ['one two three', 'three four five']
+    """
+
+    kind = "fixed"
 
     def chunk(self, document: str) -> list[Chunk]:
         layout = Layout(checked_text(document, "the document"), self._tokenizer)
@@ -110,7 +118,7 @@ class SentenceChunker:
 
 
 @dataclass(frozen=True)
-class SectionChunker:
+class SectionChunker(_Windows):
     """The sections below Markdown headings; one longer than ``chunk_size`` tokens is cut into windows.
 
     >>> chunks = SectionChunker(8, 0, "words").chunk("# Soup\\nBoil water.\\n## Salt\\nA pinch.")
@@ -118,20 +126,7 @@ class SectionChunker:
     [('Soup', '# Soup\\nBoil water.'), ('Soup > Salt', '## Salt\\nA pinch.')]
     """
 
-    chunk_size: int = 512
-    overlap: int = 50
-    tokenizer: object = None
-    _tokenizer: Tokenizer = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        _check_sizes(self.chunk_size, self.overlap)
-        object.__setattr__(self, "_tokenizer", tokenizer_for(self.tokenizer))
-
-    @property
-    def name(self) -> str:
-        return (
-            f"section(chunk_size={self.chunk_size}, overlap={self.overlap}, tokenizer={self._tokenizer.name})"
-        )
+    kind = "section"
 
     def chunk(self, document: str) -> list[Chunk]:
         layout = Layout(checked_text(document, "the document"), self._tokenizer)
