@@ -56,7 +56,9 @@ class Manifest:
 
     ``datasets`` and ``inputs`` map a name or path to the fingerprint of the truth and of what the system
     delivered (None where there was no file to read twice); ``evidence`` has the kind and the fingerprint of
-    what was observed. The environment is never stored; values of options that look like secrets are hidden.
+    what was observed. ``parameters`` describe the system (model, chunk size, geometry), ``cost`` what it
+    takes (``dims``, ``bytes_per_vector``, ``seconds``, ``truncated_share`` and the like). The environment is
+    never stored; values of options that look like secrets are hidden.
 
     >>> manifest = Manifest.start("bm25", command=["eq", "score", "--api-key", "abc"], seed=7)
     >>> manifest.status.value, manifest.command
@@ -75,6 +77,8 @@ class Manifest:
     datasets: Mapping[str, str | None] = field(default_factory=dict)
     inputs: Mapping[str, str | None] = field(default_factory=dict)
     evidence: Mapping[str, str] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, float | None] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=_versions)
     schema: int = SCHEMA
 
@@ -135,6 +139,7 @@ class Manifest:
         if content["schema"] != SCHEMA:
             raise _other_schema(source, content["schema"])
         known = {each.name for each in fields(cls)}
+        content = {"parameters": {}, "cost": {}, **content}  # older runs have neither
         for name, holds in _VALID.items():
             if not holds(content.get(name)):
                 raise StoreError(f"{source} has no valid {name}", hint="run the command again")
@@ -169,6 +174,8 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "datasets": _is_mapping,
     "inputs": _is_mapping,
     "evidence": lambda value: value is None or _is_mapping(value),
+    "parameters": _is_mapping,
+    "cost": _is_mapping,
     "versions": _is_mapping,
 }
 """What each field must be when it is read back."""

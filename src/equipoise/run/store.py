@@ -4,12 +4,16 @@ manifest.json   what made it, and whether it is complete
 result.json     the figures, each with its unit, interval, n, undefined count and chance; the findings
 cases.jsonl     the values of every unit
 evidence.npz    what was observed, so that it can be scored again
+details.jsonl   what people see of a unit: its text, the right answers, what was retrieved (where it is known)
+tuning.json     how the system's parameters were chosen (where they were)
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +27,16 @@ from equipoise.data.text import PathLike, open_text
 from equipoise.errors import InputError, StoreError
 from equipoise.evidence.base import Evidence, pack
 from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
+from equipoise.run.details import Detail, Details, detail_lines, parse_details
 from equipoise.run.manifest import STATUS_SETTINGS, Manifest, Status
 from equipoise.run.restore import evidence_from, restored_result
 from equipoise.run.swap import replaced_directory, standing, unfinished
 from equipoise.stats.result import Result
+from equipoise.tune.record import Tuning
 
 MANIFEST, RESULT, CASES, EVIDENCE = "manifest.json", "result.json", "cases.jsonl", "evidence.npz"
+DETAILS, TUNING = "details.jsonl", "tuning.json"
+FILES = (MANIFEST, RESULT, CASES, EVIDENCE, DETAILS, TUNING)
 _CHANGED = "the directory was changed after it was written: run the command again"
 _ATTEMPTS = 3
 
@@ -46,8 +54,38 @@ class StoredRun:
         """What to say beside the figures of a run that is not complete; empty for one that is."""
         return self.manifest.caution
 
+    @cached_property
+    def details(self) -> Mapping[str | int, Detail]:
+        """What people see of each unit; empty where the run keeps none. Read when it is first asked for."""
+        file = self.path / DETAILS
+        if not file.is_file():
+            return {}
+        try:
+            return parse_details(parse_lines(open_text(file)), source=str(file))
+        except InputError as error:
+            raise _unreadable(error) from error
 
-def write_run(path: PathLike, result: Result, *, manifest: Manifest) -> Path:
+    @cached_property
+    def tuning(self) -> Tuning | None:
+        """How the parameters were chosen; None where nothing was tuned."""
+        file = self.path / TUNING
+        if not file.is_file():
+            return None
+        content = _json(file)
+        try:
+            return Tuning.from_dict(content)  # type: ignore[arg-type]
+        except (KeyError, TypeError) as error:
+            raise StoreError(f"{file} does not describe a tuning: {error}", hint=_CHANGED) from error
+
+
+def write_run(
+    path: PathLike,
+    result: Result,
+    *,
+    manifest: Manifest,
+    details: Details | None = None,
+    tuning: Tuning | None = None,
+) -> Path:
     """Write a run directory in one step, replacing a run that stands there.
 
     Whoever reads the path meanwhile finds the old run or the new one. The manifest gets the number of units,
@@ -58,6 +96,10 @@ def write_run(path: PathLike, result: Result, *, manifest: Manifest) -> Path:
     files = {RESULT: _encoded(result.to_dict()), CASES: _cases(result)}
     if result.evidence is not None:
         files[EVIDENCE] = pack({"kind": np.array(result.evidence.kind), **result.evidence.to_arrays()})
+    if details:
+        files[DETAILS] = _bytes("".join(f"{line}\n" for line in detail_lines(details)))
+    if tuning is not None:
+        files[TUNING] = _encoded(tuning.to_dict())
     whole = _completed(manifest, result, files.get(EVIDENCE))
     # Until the last step the directory says of itself that it is not whole.
     begun = replace(whole, status=Status.PARTIAL, reason="the write was interrupted")
@@ -126,7 +168,7 @@ def _refuse_to_replace(target: Path, path: PathLike) -> None:
     if not target.is_dir():
         raise StoreError(f"{path} is a file, where a run directory should be", hint="choose another name")
     names = sorted(each.name for each in target.iterdir())
-    foreign = [name for name in names if name not in (MANIFEST, RESULT, CASES, EVIDENCE)]
+    foreign = [name for name in names if name not in FILES]
     if foreign or (names and MANIFEST not in names):
         raise StoreError(
             f"{path} holds {(foreign or names)[0]}, which is no part of a run, and is not replaced",

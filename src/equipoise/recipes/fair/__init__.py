@@ -1,0 +1,1 @@
+"""Fair comparison of embedding models on your own document."""

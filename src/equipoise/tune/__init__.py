@@ -1,0 +1,1 @@
+"""Choosing parameters: the grid, the nested estimate of what the choice is worth, and equal budgets."""

@@ -1,0 +1,82 @@
+"""What tuning a system showed: every trial, what was chosen without seeing which units, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Value = str | int | float | bool | None
+Params = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One point of the grid, measured on all units.
+
+    ``cost`` is what a unit takes at this point (retrieved tokens, where something is retrieved);
+    ``reachable`` the share of units that could be right at all: whose answer no chunk border cuts in two.
+    """
+
+    params: Params
+    value: float
+    chance: float | None = None
+    cost: float | None = None
+    reachable: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldChoice:
+    """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units."""
+
+    params: Params
+    inner: float
+    outer: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The tuning of one system. Values are fractions.
+
+    ``best`` and ``baseline`` are places in ``trials``; ``optimistic`` is the value of the best trial on the
+    units that chose it, ``nested`` the value on units that had no say. ``frontier`` holds the trials that no
+    cheaper one equals, cheapest first; ``within_budget`` is the place there of what ``budget`` affords.
+    """
+
+    metric: str
+    trials: tuple[Trial, ...]
+    best: int
+    baseline: int | None
+    optimistic: float
+    nested: float
+    folds: tuple[FoldChoice, ...]
+    frontier: tuple[Trial, ...] = ()
+    cost_unit: str = ""
+    budget: float | None = None
+    within_budget: int | None = None
+
+    @property
+    def gap(self) -> float:
+        """How much better the tuned system looks on the units that tuned it."""
+        return self.optimistic - self.nested
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Tuning:
+        """The inverse of ``to_dict``.
+
+        >>> trial = Trial({"top_k": 5}, 0.5)
+        >>> tuning = Tuning("HR", (trial,), 0, None, 0.5, 0.5, (FoldChoice({"top_k": 5}, 0.5, 0.5, 4),))
+        >>> Tuning.from_dict(tuning.to_dict()) == tuning
+        True
+        """
+        lists = {
+            "trials": tuple(Trial(**each) for each in content["trials"]),
+            "folds": tuple(FoldChoice(**each) for each in content["folds"]),
+            "frontier": tuple(Trial(**each) for each in content["frontier"]),
+        }
+        return cls(**{**content, **lists})
