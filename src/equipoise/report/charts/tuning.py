@@ -1,0 +1,149 @@
+"""Tuning: the grid as a heat table, and what each fold chose with its value inside and outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equipoise.report.charts.chart import Chart, chart, slug
+from equipoise.report.charts.heat import Cell, cell_size, heat_layers, shade_key
+from equipoise.report.charts.layers import (
+    PLACE,
+    Row,
+    axis_of,
+    dots,
+    head,
+    key,
+    names,
+    row_step,
+    stripes,
+    text_width,
+    texts,
+)
+from equipoise.report.charts.naming import short, short_names
+from equipoise.report.charts.theme import LIGHT, Spec
+from equipoise.report.page.figures import scale_of
+from equipoise.report.page.model import Fold, HeatCell, Scale, Tuned
+
+WIDTH = 340
+GAP = 18
+LONGEST_CHOICE = 48
+LEAST_RANGE = 0.1
+BRIEF = {"best": "best", "baseline": "base", "within budget": "budget"}
+"""What a cell has room for; other marks stand as they are."""
+
+
+def grid_chart(tuned: Tuned) -> Chart:
+    """Every point of the grid; frames are around the points that a fold chose."""
+    grid = tuned.grid
+    across = grid.column_head.replace("_", " ")
+    down = grid.row_head.replace("_", " ")
+    cells = [
+        _cell(row, column, cell, f"{down} {label}, {across} {grid.columns[column]}".removeprefix(" , "))
+        for row, (label, line) in enumerate(grid.rows)
+        for column, cell in enumerate(line)
+        if cell is not None
+    ]
+    size = cell_size(cells)
+    rows = short_names([label or "all" for label, _ in grid.rows])
+    layers = heat_layers(cells, rows, list(grid.columns), size)
+    layers += [head(f"{across} →", 0, y=-30), head(down, -10, align="right", y=-10)]
+    layers += shade_key("worst seen", "best seen", y=len(rows) * size.height + 20)
+    best = next((trial for trial in tuned.trials if trial.best), None)
+    peak = f", best {best.text} at {best.label}" if best else ""
+    return chart(
+        f"tuning-grid-{slug(tuned.system)}",
+        f"{tuned.metric} of {short(tuned.system)} over the grid",
+        f"{tuned.system} was measured at {len(tuned.trials)} points of the grid on {tuned.metric}{peak}.",
+        layers,
+        subtitle="On the units that also chose: these values are optimistic. Framed: chosen by a fold.",
+        **size.of(rows, grid.columns),
+    )
+
+
+def _cell(row: int, column: int, cell: HeatCell, where: str) -> Cell:
+    marks = [BRIEF.get(mark, mark.replace("chosen by ", "folds: ")) for mark in cell.marks]
+    cost = f"; cost {cell.note}" if cell.note else ""
+    said = f"; {', '.join(cell.marks)}" if cell.marks else ""
+    return Cell(
+        row,
+        column,
+        cell.text,
+        f"{where}: {cell.text}{cost}{said}",
+        cell.shade,
+        below=", ".join(marks),
+        strong=any(mark.startswith("chosen") for mark in cell.marks),
+    )
+
+
+def folds_chart(tuned: Tuned) -> Chart:
+    """For every fold the value on the units that chose (open) and on those that had no say (filled)."""
+    x = axis_of(_scale([end for fold in tuned.folds for end in (fold.inner, fold.outer)]), tuned.metric)
+    figures = WIDTH + GAP
+    rows = [_fold_row(place, fold) for place, fold in enumerate(tuned.folds)]
+    choices = figures + text_width(row["figures"] for row in rows) + GAP
+    inner = [{**row, "value": row["inner"], **_look("diamond", "paper", "behind")} for row in rows]
+    outer = [{**row, "value": row["outer"], **_look("circle", "lead", "lead")} for row in rows]
+    layers: list[Spec] = [
+        stripes(WIDTH),
+        {
+            "mark": {"type": "rule", "stroke": LIGHT["line"], "strokeWidth": 2},
+            "encoding": {"y": PLACE, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}},
+        },
+        {"data": {"values": inner}, **dots(x)},
+        {"data": {"values": outer}, **dots(x)},
+        names(),
+        texts("figures", figures),
+        texts("choice", choices),
+        head("inner → outer", figures),
+        head("chosen", choices),
+        *key(
+            [
+                ("diamond", LIGHT["paper"], LIGHT["behind"], "inner: on the units that chose"),
+                ("circle", LIGHT["lead"], LIGHT["lead"], "outer: on units that had no say"),
+            ]
+        ),
+    ]
+    return chart(
+        f"tuning-folds-{slug(tuned.system)}",
+        f"{tuned.metric} of {short(tuned.system)}, chosen inside and measured outside",
+        _folds_sentence(tuned),
+        layers,
+        width=WIDTH,
+        height=row_step(len(rows)),
+        data={"values": rows},
+    )
+
+
+def _scale(values: Sequence[float]) -> Scale:
+    """An axis that does not make much of little: shares get at least a tenth of their range."""
+    low, high = min(values), max(values)
+    if low < 0 or high > 1 or high - low >= LEAST_RANGE:
+        return scale_of([], values)
+    middle = min(max((low + high) / 2, LEAST_RANGE / 2), 1 - LEAST_RANGE / 2)
+    return scale_of([], [*values, middle - LEAST_RANGE / 2, middle + LEAST_RANGE / 2])
+
+
+def _fold_row(place: int, fold: Fold) -> Row:
+    return {
+        "row": place,
+        "name": f"fold {fold.name}",
+        "inner": fold.inner,
+        "outer": fold.outer,
+        "figures": f"{fold.inner_text} → {fold.outer_text}",
+        "choice": short(fold.chosen, LONGEST_CHOICE),
+        "says": (
+            f"fold {fold.name}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n} units; "
+            f"chosen {fold.chosen}"
+        ),
+    }
+
+
+def _look(shape: str, fill: str, stroke: str) -> Row:
+    return {"shape": shape, "fill": LIGHT[fill], "stroke": LIGHT[stroke]}
+
+
+def _folds_sentence(tuned: Tuned) -> str:
+    facts = ", ".join(f"{name} {text}" for name, text in tuned.facts[:3])
+    chosen = len({fold.chosen for fold in tuned.folds})
+    points = "one point" if chosen == 1 else f"{chosen} different points"
+    return f"The {len(tuned.folds)} folds of {tuned.system} chose {points} of the grid; {facts}."

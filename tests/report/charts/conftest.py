@@ -1,0 +1,118 @@
+"""Pages of real comparisons: per-unit values, the paired statistics over them, and the page they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.report.page.build import build_page
+from equipoise.report.page.model import Map, Page, Point
+from equipoise.run.details import Detail
+from equipoise.run.manifest import Manifest
+from equipoise.run.store import StoredRun
+from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.result import Result
+from equipoise.stats.tabled import result_of_values
+from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.types import Direction
+
+UNITS = 60
+Values = Mapping[str, Sequence[float]]
+
+
+class KnownRun(StoredRun):
+    """A run whose details and tuning are at hand instead of in files."""
+
+    def __init__(self, result: Result, *, tuned: bool) -> None:
+        super().__init__(result, Manifest(result.system), Path("nowhere"))
+        kinds = {
+            unit: ("exact" if place % 3 else "hard") for place, unit in enumerate(result.unit_ids.tolist())
+        }
+        details = {unit: Detail(f"text of {unit}", slices={"kind": kind}) for unit, kind in kinds.items()}
+        self.__dict__["details"] = details
+        self.__dict__["tuning"] = tuning() if tuned else None
+
+
+def tuning() -> Tuning:
+    """A small grid, three folds, a frontier and a budget."""
+    trials = tuple(
+        Trial({"chunk_size": size, "top_k": k}, round(0.4 + 0.001 * size + 0.02 * k, 3), 0.1, float(size * k))
+        for size in (128, 256)
+        for k in (3, 5, 10)
+    )
+    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6 + 0.02 * place, 20) for place in (5, 5, 4))
+    frontier = (trials[0], trials[1], trials[2], trials[5])
+    return Tuning("HR", trials, 5, 0, 0.856, 0.8, folds, frontier, "tokens", 1300.0, 2)
+
+
+def values_of(
+    systems: Sequence[str], metric: str, *, hits: bool, seed: int = 0
+) -> dict[str, dict[str, list[float]]]:
+    """For each system values of one metric; later systems are worse."""
+    rng = np.random.default_rng(seed)
+    made = {}
+    for place, name in enumerate(systems):
+        column = rng.beta(3.0, 2.0 + 0.8 * place, UNITS)
+        made[name] = {metric: (column > 0.5).astype(float).tolist() if hits else column.tolist()}
+    return made
+
+
+def page_of(
+    systems: Sequence[str],
+    *,
+    hits: bool = False,
+    better: Direction = Direction.UP,
+    tuned: bool = False,
+    undefined: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[Page, Comparison | None]:
+    """The page of these systems, and the comparison it was made of."""
+    tables = values_of(systems, "HR@5" if hits else "MRR", hits=hits)
+    for name, places in (undefined or {}).items():
+        for column in tables[name].values():
+            for place in places:
+                column[place] = float("nan")
+    ids = np.array([f"q{place}" for place in range(UNITS)], dtype=object)
+    results = [
+        result_of_values(name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), resamples=200)
+        for name, columns in tables.items()
+    ]
+    comparison = compare_results(results, flips=200, resamples=200) if len(results) > 1 else None
+    runs = [KnownRun(result, tuned=tuned) for result in results]
+    return build_page(runs, comparison, texts=False), comparison
+
+
+def tree(count: int, kind: str = "disk") -> Map:
+    """A binary tree, its root in the middle."""
+    points, links = [], []
+    for place in range(count):
+        depth = int(np.log2(place + 1))
+        radius, angle = np.tanh(0.5 * depth), 2 * np.pi * (place + 1.5 - 2**depth) / 2**depth
+        points.append(
+            Point(
+                float(radius * np.cos(angle)),
+                float(radius * np.sin(angle)),
+                f"node {place}",
+                f"level {depth}",
+            )
+        )
+        if place:
+            links.append((place, (place - 1) // 2))
+    return Map("A tree", kind, tuple(points), tuple(links))
+
+
+@pytest.fixture(scope="session")
+def compared() -> tuple[Page, Comparison]:
+    """Four systems with everything a page can have."""
+    page, comparison = page_of(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
+    assert comparison is not None
+    return replace(page, maps=(tree(31), tree(15, "plane"))), comparison
+
+
+@pytest.fixture(scope="session")
+def page_maker() -> Callable[..., tuple[Page, Comparison | None]]:
+    """How tests make other pages."""
+    return page_of
