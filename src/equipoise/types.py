@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import MissingExtraError
+from equipoise.markup import findings_table
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,6 +65,10 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.code} {self.subject}: {self.sentence}"
+
+    def _repr_html_(self) -> str:
+        """A table of one row for notebooks."""
+        return findings_table([self])
 
 
 def need(module: str, *, extra: str) -> ModuleType:

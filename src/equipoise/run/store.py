@@ -77,6 +77,10 @@ class StoredRun:
         except (KeyError, TypeError) as error:
             raise StoreError(f"{file} does not describe a tuning: {error}", hint=_CHANGED) from error
 
+    def _repr_html_(self) -> str:
+        """The result as notebooks show it."""
+        return self.result._repr_html_()
+
 
 def write_run(
     path: PathLike,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
-from html import escape
 from math import isfinite, isnan
 from typing import Any
 
@@ -26,6 +25,7 @@ from equipoise.stats.corpus_contrast import JointScores, corpus_contrasts, joint
 from equipoise.stats.corpus_interval import DEFINED_SHARE
 from equipoise.stats.family import CORRECTIONS, adjust
 from equipoise.stats.interval import Bounds, checked_level
+from equipoise.stats.notebook import comparison_html
 from equipoise.stats.paired import find_test
 from equipoise.stats.pairing import Pairing, pair_results
 from equipoise.stats.resample import UNBOUNDED
@@ -91,6 +91,18 @@ class Comparison:
         letters = set(self.bands[self.leader])
         return tuple(name for name in self.order if name != self.leader and letters & set(self.bands[name]))
 
+    def bands_on(self, metric: str) -> Mapping[str, tuple[str, ...]]:
+        """The letters of each system on a metric, as ``bands`` has them for the primary one."""
+        if metric == self.primary:
+            return self.bands
+        if metric not in self.metrics:
+            raise UnknownNameError.of("metric", metric, self.metrics)
+        estimates = [self.estimates[name][metric] for name in self.systems]
+        scores = np.array([each.value for each in estimates], dtype=np.float64)
+        pairs = [each for each in self.contrasts if each.metric == metric]
+        bands = _bands(self.systems, scores, pairs, estimates[0].better, self.alpha)
+        return dict(zip(self.systems, bands.letters, strict=True))
+
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""
         metric = metric or self.primary
@@ -146,23 +158,8 @@ class Comparison:
         return f"Comparison of {len(self.systems)} systems on {self.n} units by {self.primary}: {bands}"
 
     def _repr_html_(self) -> str:
-        heads = ("band", "system", self.primary, "to the leader", "adjusted p", "win/tie/loss", "rank")
-        rows = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
-        for name in self.order:
-            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(name)) + "</tr>")
-        caption = escape(f"{self.verdict()} {self.test}; {self.family}.")
-        return f"<table><caption>{caption}</caption>{''.join(rows)}</table>"
-
-    def _cells(self, name: str) -> tuple[str, ...]:
-        """One row of the table: everything about one system on the primary metric."""
-        low, high = self.ranks[name]
-        rank = str(low) if low == high else f"{low} to {high}"
-        own = (" ".join(self.bands[name]), name, _figure(self.scores[name]))
-        if self.leader is None or name == self.leader:
-            return (*own, "", "", "", rank)
-        seen = self.contrast(name, self.leader)
-        counts = "" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"
-        return (*own, _figure(seen.difference), _figure(seen.adjusted), counts, rank)
+        """A table of the systems for notebooks, and the findings below it."""
+        return comparison_html(self)
 
 
 def compare_results(
@@ -365,10 +362,6 @@ def _ranks(
         if len(complete) >= DEFINED_SHARE * len(resampled.table):
             return resampled_ranks(complete, better=better, level=question.level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
-
-
-def _figure(value: float) -> str:
-    return "n/a" if isnan(value) else f"{value:.3g}"
 
 
 def _plain(value: Any) -> Any:

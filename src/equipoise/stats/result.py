@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from math import isnan
 from typing import Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.stats.interval import Interval
+from equipoise.stats.notebook import result_html
 from equipoise.types import Direction, Finding, Floats, Ids
 
 
@@ -98,15 +98,8 @@ class Result:
         return f"<Result {self.system}{status}: {units}; {figures or 'no metrics'}>"
 
     def _repr_html_(self) -> str:
-        """A small table for notebooks."""
-        head = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
-        rows = [head, *(_cells(estimate) for estimate in self.estimates.values())]
-        lines = [
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for row, tag in zip(rows, ["th"] + ["td"] * len(self.estimates), strict=True)
-        ]
-        caption = escape(f"{self.system}: {len(self.unit_ids)} units")
-        return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
+        """A small table for notebooks, and the findings below it."""
+        return result_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result without its per-unit table, ready for JSON: no NaN, every value with its unit."""
@@ -128,18 +121,6 @@ class Result:
             ],
             "settings": dict(self.settings),
         }
-
-
-def _cells(estimate: Estimate) -> tuple[str, ...]:
-    return (
-        estimate.metric,
-        _figure(estimate.value),
-        _ends(estimate.interval),
-        str(estimate.n),
-        str(estimate.undefined),
-        _figure(estimate.chance),
-        estimate.unit,
-    )
 
 
 def _ends(interval: Interval) -> str:

@@ -1,0 +1,91 @@
+"""What to cite: the sources of the metrics, of the intervals, and of the test, as BibTeX.
+
+Metrics and tests name their sources in short, "Voorhees 1999". The entries in full stand in
+``references.bib``, whose keys are the first author and the year.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from unicodedata import normalize
+
+from equipoise.errors import EquipoiseError
+from equipoise.metrics.parse import parse
+from equipoise.report.export.latex import escaped
+from equipoise.run.store import StoredRun
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.paired import find_test
+from equipoise.stats.result import Result
+
+LETTERS = "Piepho 2004"
+CORRECTIONS = {"holm": "Holm 1979", "bh": "Benjamini and Hochberg 1995"}
+INTERVALS = {"wilson": "Wilson 1927", "wilson-effective": "Wilson 1927", "bca": "Efron 1987"}
+BIBLIOGRAPHY = "references.bib"
+
+
+def as_bibtex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """Every source once, in the order of the metrics, the intervals and the test."""
+    return "\n".join(dict.fromkeys(map(entry, _sources(runs, comparison))))
+
+
+def entry(source: str) -> str:
+    """The entry of a source that is named in short; one that is not listed is quoted as it stands.
+
+    >>> print(entry("Spearman, American Journal of Psychology 15, 1904").splitlines()[0])
+    @article{spearman1904,
+    >>> print(entry("my own notes").splitlines()[0])
+    @misc{my-own-notes,
+    """
+    plain = normalize("NFKD", source).encode("ascii", "ignore").decode().casefold()
+    words = re.findall(r"[a-z]+|\d+", plain)
+    known = {*words, *("".join(pair) for pair in pairwise(words))}  # van Rijsbergen is one name
+    for key, text in _references().items():
+        author, year = key[:-4], key[-4:]
+        if author in known and year in known:
+            return text
+    # A brace that stands alone would end the entry, even behind a backslash.
+    title = escaped(source.replace("{", "(").replace("}", ")"))
+    return f"@misc{{{'-'.join(words) or 'unnamed'},\n  title = {{{title}}}\n}}\n"
+
+
+@cache
+def _references() -> dict[str, str]:
+    """The entries in full, by key."""
+    text = (files("equipoise.report.export") / BIBLIOGRAPHY).read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=@)", text)
+    return {re.split(r"[{,]", each)[1]: f"{each.strip()}\n" for each in entries}
+
+
+def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterator[str]:
+    for run in runs:
+        names = run.result.names if comparison is None else comparison.metrics
+        for cite in _cites(run.result, names):
+            yield from _parts(cite)
+    for run in runs:
+        for estimate in run.result.estimates.values():
+            if estimate.interval.known and estimate.interval.method in INTERVALS:
+                yield INTERVALS[estimate.interval.method]
+    if comparison is not None:
+        yield from _parts(find_test(comparison.question.test).cite)
+        tests = sum(each.metric == comparison.primary for each in comparison.contrasts)
+        if tests > 1 and comparison.correction in CORRECTIONS:
+            yield CORRECTIONS[comparison.correction]
+        yield LETTERS
+
+
+def _cites(result: Result, names: Sequence[str]) -> Iterator[str]:
+    """The sources of the metrics that the program knows; others have none that it could name."""
+    kind = None if result.evidence is None else type(result.evidence)
+    for name in names:
+        try:
+            yield from (metric.cite for metric in parse(name, evidence=kind))
+        except EquipoiseError:
+            continue
+
+
+def _parts(cite: str) -> list[str]:
+    return [part.strip() for part in cite.split(";") if part.strip()]

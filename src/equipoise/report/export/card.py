@@ -1,0 +1,133 @@
+"""Metadata of a Hugging Face model card: a model index in YAML, to stand at the front of a README.
+
+The index has no field for an interval, so interval, n, undefined count and chance are the arguments of each
+metric, and a comment says how they were made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import PurePath
+from typing import Any
+
+from equipoise.report.export.caption import notes
+from equipoise.report.export.sheet import Sheet
+from equipoise.run.store import StoredRun
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.result import Estimate
+
+TASKS = {
+    "ranking": ("information-retrieval", "Information retrieval"),
+    "labels": ("classification", "Classification"),
+    "sets": ("information-extraction", "Information extraction"),
+    "pairs": ("semantic-similarity", "Semantic similarity"),
+    "space": ("feature-extraction", "Feature extraction"),
+}
+OTHER_TASK = ("evaluation", "Evaluation")
+UNKNOWN_DATA = "not recorded"
+
+# What JSON leaves as it is and YAML would refuse, or take for the end of a line.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+
+_PLAIN_KEY = re.compile("(?!(yes|no|on|off|true|false|null)$)[a-z]{2,}(-[a-z]+)*")
+
+
+def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """One entry a system, best first; a figure that is undefined is left out."""
+    sheet = Sheet.of(runs, comparison)
+    by_name = {run.result.system: run for run in runs}
+    index = [
+        {"name": system, "results": [_result(sheet, system, by_name.get(system))]} for system in sheet.systems
+    ]
+    said = [f"# {_UNSAFE.sub('?', ' '.join(sentence.split()))}" for sentence in notes(sheet)]
+    return "".join(f"{line}\n" for line in [*said, *yaml_lines({"model-index": index})])
+
+
+def yaml_lines(value: Any, indent: str = "") -> list[str]:
+    """A mapping, or a list of mappings, in block style; strings as JSON has them, which YAML reads too.
+
+    >>> print("\\n".join(yaml_lines({"metrics": [{"value": 1e-7, "name": "x: y"}], "revision": None})))
+    metrics:
+    - value: 1.0e-07
+      name: "x: y"
+    revision: null
+    """
+    lines = []
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            name = str(key) if _PLAIN_KEY.fullmatch(str(key)) else _scalar(str(key))
+            lines += _entry(f"{indent}{name}:", each, indent)
+    else:
+        for each in value:
+            nested = yaml_lines(each, f"{indent}  ")
+            lines += [f"{indent}- {nested[0].lstrip()}", *nested[1:]]
+    return lines
+
+
+def _entry(head: str, value: Any, indent: str) -> list[str]:
+    if isinstance(value, Mapping):
+        return [head, *yaml_lines(value, f"{indent}  ")] if value else [f"{head} {{}}"]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [head, *yaml_lines(value, indent)] if value else [f"{head} []"]
+    return [f"{head} {_scalar(value)}"]
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, float):
+        if not isfinite(value):
+            return "null"
+        text = repr(value)
+        # YAML 1.1 takes 1e-07 for a string: its floats have a point.
+        return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _result(sheet: Sheet, system: str, run: StoredRun | None) -> dict[str, Any]:
+    kind, name = TASKS.get(_kind(run), OTHER_TASK)
+    return {
+        "task": {"type": kind, "name": name},
+        "dataset": _dataset(run.manifest.datasets if run else {}),
+        "metrics": [
+            _metric(sheet.estimates[system][name], sheet.letters(system, name))
+            for name in sheet.metrics
+            if isfinite(sheet.estimates[system][name].value)
+        ],
+    }
+
+
+def _kind(run: StoredRun | None) -> str:
+    evidence = run.manifest.evidence if run else None
+    return (evidence or {}).get("kind", "")
+
+
+def _dataset(datasets: Mapping[str, str | None]) -> dict[str, Any]:
+    """The names of the files that held the truth; the fingerprint of a single one is its revision."""
+    name = ", ".join(PurePath(path).name for path in datasets) or UNKNOWN_DATA
+    prints = list(datasets.values())
+    revision = {"revision": prints[0]} if len(prints) == 1 and prints[0] else {}
+    return {"type": _slug(name), "name": name, **revision}
+
+
+def _metric(estimate: Estimate, letters: Sequence[str]) -> dict[str, Any]:
+    facts = estimate.to_dict()
+    interval = {name: value for name, value in facts["interval"].items() if name != "unit"}
+    kept = {name: facts[name] for name in ("n", "undefined", "chance", "unit", "better")}
+    return {
+        "type": _slug(estimate.metric.replace("@", "_at_")),
+        "value": float(estimate.value),
+        "name": estimate.metric,
+        "args": {"interval": interval, **kept, **({"band": " ".join(letters)} if letters else {})},
+    }
+
+
+def _slug(name: str) -> str:
+    """A name as identifiers have it.
+
+    >>> _slug("MAP(norm=R)_at_10")
+    'map_norm_r_at_10'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_") or "unnamed"

@@ -1,0 +1,94 @@
+"""Comma-separated values: one row a system and metric, or one row a unit. Figures keep all their digits."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import Any
+
+from equipoise.report.export.sheet import Sheet
+from equipoise.run.store import StoredRun
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.result import Estimate
+
+HEADS = (
+    "system",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "level",
+    "n",
+    "undefined",
+    "chance",
+    "unit",
+    "better",
+    "band",
+    "status",
+)
+
+
+def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """One row a system and metric; what is not known is empty."""
+    sheet = Sheet.of(runs, comparison)
+    status = {run.result.system: str(run.manifest.status) for run in runs}
+    rows: list[Sequence[Any]] = [HEADS]
+    for metric in sheet.metrics:
+        for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True):
+            band = " ".join(sheet.letters(system, metric))
+            rows.append((system, metric, *_facts(estimate), band, status.get(system, "")))
+    return _written(rows)
+
+
+def as_units(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """One row a unit of each system; metrics that are no means over units have no column."""
+    named = comparison.metrics if comparison else tuple(name for run in runs for name in run.result.names)
+    metrics = [name for name in dict.fromkeys(named) if any(name in run.result.per_unit for run in runs)]
+    clustered = any(run.result.clusters is not None for run in runs)
+    rows: list[Sequence[Any]] = [("system", "unit", *(["cluster"] if clustered else []), *metrics)]
+    for run in runs:
+        result = run.result
+        units = result.unit_ids.tolist()
+        nothing = [""] * len(units)
+        clusters = nothing if result.clusters is None else result.clusters.tolist()
+        columns = [
+            [_known(value) for value in result.per_unit[name].tolist()]
+            if name in result.per_unit
+            else nothing
+            for name in metrics
+        ]
+        rows += zip(
+            [result.system] * len(units), units, *([clusters] if clustered else []), *columns, strict=True
+        )
+    return _written(rows)
+
+
+def _facts(estimate: Estimate) -> tuple[Any, ...]:
+    reach = estimate.interval
+    return (
+        _known(estimate.value),
+        _known(reach.low),
+        _known(reach.high),
+        reach.level,
+        estimate.n,
+        estimate.undefined,
+        _known(estimate.chance),
+        estimate.unit,
+        str(estimate.better),
+    )
+
+
+def _known(value: float) -> float | str:
+    return "" if isnan(value) else value
+
+
+def _written(rows: Iterable[Sequence[Any]]) -> str:
+    lines = []
+    for row in rows:
+        buffer = io.StringIO()
+        # Told to end lines by both signs, the writer also quotes cells that hold either of them.
+        csv.writer(buffer, lineterminator="\r\n").writerow(row)
+        lines.append(buffer.getvalue().removesuffix("\r\n"))
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,64 @@
+"""A TREC run file, where the run keeps what was retrieved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from equipoise.data.trec import write_run
+from equipoise.errors import DuplicateError, ParameterError, StoreError
+from equipoise.run.details import Retrieved
+from equipoise.run.store import StoredRun
+from equipoise.stats.comparison import Comparison
+
+UNNAMED = "run"
+
+
+def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> str:
+    """The lists of one system, its name as the tag (white space in it becomes an underscore).
+
+    Scores are those of the system where every list falls by them; elsewhere they are 1 / rank, so that
+    whoever sorts by score finds the order that was retrieved.
+    """
+    if len(runs) != 1:
+        raise ParameterError(
+            f"a TREC run file holds one system, and {len(runs)} were given", hint="export them one by one"
+        )
+    run = runs[0]
+    lists = {str(unit): detail.retrieved for unit, detail in run.details.items() if detail.retrieved}
+    if not lists:
+        raise StoreError(
+            f"the run of {run.result.system} does not keep what was retrieved, "
+            "so there is no TREC run to write",
+            hint="--to csv --units writes the figures of every unit",
+        )
+    scored = all(map(_falls, lists.values()))
+    table = {unit: _scores(unit, found, scored) for unit, found in lists.items()}
+    return _text(table, tag="_".join(run.result.system.split()) or UNNAMED)
+
+
+def _falls(found: Sequence[Retrieved]) -> bool:
+    """Whether there are scores, and they agree with the order."""
+    scores = [each.score for each in found if each.score is not None]
+    return len(scores) == len(found) and all(one >= other for one, other in pairwise(scores))
+
+
+def _scores(unit: str, found: Iterable[Retrieved], scored: bool) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    for rank, each in enumerate(found, start=1):
+        if each.id in scores:
+            raise DuplicateError(
+                f"{each.id} was retrieved twice for unit {unit}",
+                hint="a TREC run names a document once a query",
+            )
+        scores[each.id] = each.score if scored and each.score is not None else 1 / rank
+    return scores
+
+
+def _text(table: dict[str, dict[str, float]], tag: str) -> str:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "run.trec"
+        write_run(file, table, tag)
+        return file.read_text(encoding="utf-8")

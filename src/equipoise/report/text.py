@@ -1,0 +1,26 @@
+"""Reports as plain text, for whoever asks for a string or has no command line."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from typing import Any
+
+from equipoise.report.terminal import console
+
+
+def plain_text(*parts: Any) -> str:
+    """Tables and paragraphs as text: one line a sentence, no colours.
+
+    >>> from equipoise.report.terminal import heading
+    >>> plain_text(heading("Results"))
+    'Results\\n'
+    """
+    stream = StringIO()
+    console(stream).print(*parts, sep="\n", crop=False)
+    return stream.getvalue()
+
+
+def show(text: str) -> None:
+    """Write a text to standard output."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

@@ -1,0 +1,158 @@
+"""``eq export``, run as people run it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.data.trec import read_run as read_trec
+from equipoise.run.details import Detail, Retrieved
+from equipoise.run.store import read_run, write_run
+
+
+@pytest.fixture
+def results(eq, folder: Path) -> Path:
+    """Run directories of three systems, one of them with a name for hard cases."""
+    (folder / "R&D|50%.trec").write_text((folder / "middle.trec").read_text())
+    runs = [word for name in ("good", "R&D|50%", "bad") for word in ("--run", f"{name}.trec")]
+    done = eq(
+        "score",
+        *runs,
+        "--qrels",
+        "truth.qrels",
+        "--corpus-size",
+        "5",
+        "-m",
+        "MRR",
+        "-m",
+        "MR",
+        "-o",
+        "results",
+    )
+    assert done.exit_code == 0, done.stderr
+    return folder / "results"
+
+
+def make_partial(run: Path) -> None:
+    path = run / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "partial", "reason": "interrupted"}))
+
+
+def test_a_folder_of_runs_becomes_one_table(eq, results: Path) -> None:
+    done = eq("export", "results", "--to", "latex")
+    assert done.exit_code == 0, done.stderr
+    assert r"R\&D\textbar{}50\% &" in done.stdout
+    assert done.stdout.rstrip().endswith(r"\end{table}")
+    assert done.stderr == ""
+
+
+def test_run_directories_named_one_by_one_are_compared(eq, results: Path) -> None:
+    done = eq("export", "results/bad", "results/good", "--to", "md", "--primary", "MR")
+    rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert rows == ["system", ":--", "good", "bad", "*chance*"]
+    assert "best first on MR" in done.stdout
+
+
+def test_one_run_is_no_comparison(eq, results: Path) -> None:
+    done = eq("export", "results/good", "--to", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["system"], row["metric"], row["band"]) for row in rows] == [
+        ("good", "MRR", ""),
+        ("good", "MR", ""),
+    ]
+
+
+def test_json_is_what_compare_writes(eq, results: Path) -> None:
+    exported = eq("export", "results/good", "results/bad", "--to", "json").stdout
+    compared = eq("compare", "results/good", "results/bad", "--json").stdout
+    assert exported == compared
+
+
+def test_units_have_a_row_each(eq, results: Path) -> None:
+    done = eq("export", "results", "--to", "csv", "--units", "-m", "MRR")
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    assert rows[0] == ["system", "unit", "MRR"]
+    assert len(rows) == 1 + 3 * 12
+    assert ["good", "q11", "0.5"] in rows
+
+
+def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, results: Path) -> None:
+    for words in (("results/good",), ("results",)):
+        done = eq("export", *words, "--to", "csv", "-m", "HR@{1,3}")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert {row["metric"] for row in rows} == {"HR@1", "HR@3"}
+        assert next(row["value"] for row in rows if row["system"] == "good") == str(11 / 12)
+
+
+def test_a_test_and_a_correction_are_chosen_by_name(eq, results: Path) -> None:
+    words = ("--to", "latex", "--primary", "HR@1", "-m", "HR@1", "--test", "mcnemar", "--correction", "bh")
+    printed = eq("export", "results", *words).stdout
+    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs on HR@1" in printed
+
+
+@pytest.mark.parametrize("to", ["latex", "md", "csv", "json", "card"])
+def test_a_partial_run_is_named_and_ends_with_3(eq, results: Path, to: str) -> None:
+    make_partial(results / "bad")
+    for words in (("results",), ("results/bad",)):
+        done = eq("export", *words, "--to", to)
+        assert done.exit_code == 3
+        assert "caution: the run of bad is partial: interrupted" in done.stderr
+        assert "partial" in done.stdout
+        assert "caution" not in eq("export", *words, "--to", to, "-q").stderr
+
+
+def test_a_file_is_written_whole_and_standard_output_stays_empty(eq, results: Path, folder: Path) -> None:
+    done = eq("export", "results", "--to", "card", "-o", "card.yaml")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "wrote card.yaml\n")
+    assert (folder / "card.yaml").read_text() == eq("export", "results", "--to", "card").stdout
+
+
+def test_lists_that_a_run_keeps_become_a_trec_run(eq, results: Path, folder: Path) -> None:
+    run = read_run(results / "good")
+    details = {"q00": Detail("?", retrieved=(Retrieved("d1", "text", 0.75), Retrieved("d2", "text", 0.5)))}
+    write_run(results / "good", run.result, manifest=run.manifest, details=details)
+    assert eq("export", "results/good", "--to", "trec", "-o", "again.trec").exit_code == 0
+    assert read_trec(folder / "again.trec") == {"q00": {"d1": 0.75, "d2": 0.5}}
+    assert "one by one" in eq("export", "results", "--to", "trec").stderr
+    refused = eq("export", "results/bad", "--to", "trec")
+    assert refused.exit_code == 2
+    assert "does not keep what was retrieved" in refused.stderr
+
+
+def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
+    printed = eq("export", "results", "--to", "bibtex").stdout
+    assert printed.count("@inproceedings{voorhees1999,") == 1
+    assert "@article{holm1979," in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "hint"),
+    [
+        (("--to", "latex"), "there is nothing to export", "name run directories"),
+        (("results", "--to", "latx"), "no format is called 'latx'", "did you mean latex?"),
+        (("results", "--to", "md", "--units"), "md has no form with one row a unit", "--to csv --units"),
+        (("nowhere", "--to", "md"), "there is no run directory nowhere", "check the path"),
+        (("good.trec", "--to", "md"), "good.trec is a file, not a run directory", "folder"),
+        (("results", "--to", "md", "-m", "MRRR"), "no metric is called 'MRRR'", "did you mean MRR or"),
+        (("results", "--to", "md", "-o", "no/such/folder.md"), "cannot be written", "mkdir -p no/such"),
+        (("results",), "missing option '--to'", "eq export --help"),
+    ],
+)
+def test_mistakes_are_explained(eq, results: Path, words: tuple[str, ...], sentence: str, hint: str) -> None:
+    done = eq("export", *words)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert hint in done.stderr
+
+
+def test_runs_over_different_units_are_refused_with_the_difference(eq, results: Path, folder: Path) -> None:
+    (folder / "other.qrels").write_text("q0 0 d1 1\nx 0 d1 1\n")
+    (folder / "other.trec").write_text("q0 Q0 d1 1 0.5 t\nx Q0 d1 1 0.5 t\n")
+    eq("score", "--run", "other.trec", "--qrels", "other.qrels", "-m", "MRR", "-o", "results")
+    done = eq("export", "results", "--to", "latex")
+    assert done.exit_code == 2
+    assert "error[E208]" in done.stderr

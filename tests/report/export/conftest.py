@@ -1,0 +1,78 @@
+"""Stored runs with the names that people should not have chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.evidence.ranking import Ranking
+from equipoise.run.details import Detail
+from equipoise.run.evaluate import compare, evaluate
+from equipoise.run.manifest import Manifest, Status
+from equipoise.run.store import StoredRun, read_run, write_run
+from equipoise.stats.comparison import Comparison
+
+HOSTILE = (
+    "R&D_50% #1 {x} ~^\\ $a$",
+    "[first]",
+    "*star*, \"quoted\", 'single'",
+    "line\nbreak\r\nand\ttab",
+    "<script>alert(1)</script>|pipe`code`",
+    "- item: yes @me --- &amp; !important",
+    "1. Ångström ß «ą» 日本 😀 \u200b\u2028x",
+)
+METRICS = ("MRR", "MR", "HR@1")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Runs and their comparison, as exporters take them."""
+
+    runs: tuple[StoredRun, ...]
+    comparison: Comparison | None
+
+
+Maker = Callable[..., Exported]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Maker:
+    """Runs of these systems over the same units, each worse than the one before it."""
+
+    def make(
+        names: Sequence[str],
+        *,
+        metrics: Sequence[str] = METRICS,
+        units: int = 40,
+        partial: Sequence[str] = (),
+        primary: str | None = None,
+        details: dict[str | int, Detail] | None = None,
+    ) -> Exported:
+        rng = np.random.default_rng(7)
+        runs = []
+        for place, name in enumerate(names):
+            ranks = rng.integers(1, 4 + 2 * place, units)
+            evidence = Ranking.from_ranks(ranks, candidates=200)
+            result = evaluate(evidence, metrics, system=name, resamples=200)
+            status = Status.PARTIAL if name in partial else Status.COMPLETE
+            manifest = Manifest(
+                name, status=status, reason="out of time", datasets={"data/truth.qrels": "ab12"}
+            )
+            path = write_run(tmp_path / str(place), result, manifest=manifest, details=details)
+            runs.append(read_run(path))
+        together = None
+        if len(runs) > 1:
+            together = compare([run.result for run in runs], primary=primary, resamples=200, flips=500)
+        return Exported(tuple(runs), together)
+
+    return make
+
+
+@pytest.fixture
+def hostile() -> tuple[str, ...]:
+    """Names full of what means something to LaTeX, Markdown, YAML, CSV or HTML."""
+    return HOSTILE

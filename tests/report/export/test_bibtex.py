@@ -1,0 +1,58 @@
+"""BibTeX, read back by pybtex."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.metrics.catalogue import builtin
+from equipoise.report.export import export
+from equipoise.report.export.bibtex import CORRECTIONS, INTERVALS, LETTERS, entry
+from equipoise.stats.paired import TESTS
+
+pybtex = pytest.importorskip("pybtex.database")
+
+CITES = [*(metric.cite for metric in builtin()), *(test.cite for test in TESTS.values())]
+SOURCES = [part.strip() for cite in CITES for part in cite.split(";") if part.strip()]
+SOURCES += [LETTERS, *CORRECTIONS.values(), *INTERVALS.values()]
+
+
+@pytest.mark.parametrize("source", sorted(set(SOURCES)))
+def test_every_source_that_is_named_stands_in_the_bibliography(source: str) -> None:
+    (found,) = pybtex.parse_string(entry(source), "bibtex").entries.values()
+    assert found.type in ("article", "inproceedings", "book")
+    assert found.fields["year"] in source
+    first = found.persons["author"][0]
+    surname = " ".join(first.prelast_names + first.last_names)
+    assert re.sub(r"[{}\\\"']", "", surname) in source
+    where = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}[found.type]
+    assert found.fields[where]
+    assert found.fields["title"]
+
+
+@given(st.text(min_size=1))
+def test_a_source_that_is_not_listed_is_an_entry_too(source: str) -> None:
+    assert len(pybtex.parse_string(entry(f"unlisted {source}"), "bibtex").entries) == 1
+
+
+def test_each_source_is_named_once(stored) -> None:
+    made = stored(["one", "two", "three"])
+    text = export(made.runs, made.comparison, "bibtex")
+    keys = list(pybtex.parse_string(text, "bibtex").entries)  # a key that comes twice is an error there
+    for key in ("voorhees1999", "mcsherry2008", "bordes2013", "wilson1927", "smucker2007", "holm1979"):
+        assert key in keys
+    assert text.count("@") == len(keys)
+
+
+def test_one_run_cites_no_test(stored) -> None:
+    keys = list(pybtex.parse_string(export(stored(["one"]).runs, None, "bibtex"), "bibtex").entries)
+    assert "voorhees1999" in keys
+    assert not {"smucker2007", "holm1979", "piepho2004"} & set(keys)
+
+
+def test_two_systems_need_no_correction_to_cite(stored) -> None:
+    made = stored(["one", "two"])
+    assert "holm1979" not in export(made.runs, made.comparison, "bibtex")

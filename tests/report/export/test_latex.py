@@ -1,0 +1,176 @@
+"""Tables for papers: they compile, and say what they must."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.evidence.base import Evidence
+from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.ranking import Ranking
+from equipoise.report.export import export
+from equipoise.report.export.latex import GLYPH, LONG, escaped
+from equipoise.run.evaluate import evaluate
+from equipoise.run.manifest import Manifest
+from equipoise.run.store import StoredRun, read_run, write_run
+
+needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+BEGINS = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
+
+
+def compiled(folder: Path, body: str) -> tuple[int, str]:
+    """The exit code of pdfLaTeX, which stops at the first error, and its log."""
+    (folder / "paper.tex").write_text(f"{BEGINS}\n{body}\n\\end{{document}}\n", encoding="utf-8")
+    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-draftmode", "paper.tex"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, check=False)
+    return done.returncode, (folder / "paper.log").read_text(errors="replace")
+
+
+@needs_tex
+def test_tables_of_one_of_seven_and_of_many_hostile_systems_compile(stored, hostile, tmp_path: Path) -> None:
+    names = [f"{name} {number}" for number in range(4) for name in hostile]
+    assert len(names) > LONG
+    made = [
+        stored(hostile[:1], partial=hostile[:1]),
+        stored(hostile, partial=hostile),
+        stored(names, partial=names[-2:]),
+    ]
+    body = "\n".join(export(each.runs, each.comparison, "latex") for each in made)
+    code, log = compiled(tmp_path, body)
+    assert code == 0, log[-1500:]
+
+
+@needs_tex
+def test_every_character_compiles(tmp_path: Path) -> None:
+    signs = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070)), *"αЖ中😀\ufffe\ud800\U0010ffff"]
+    lines = [rf"\par {escaped(f'a{sign}b')}" for sign in signs]
+    code, log = compiled(tmp_path, "\n".join([GLYPH, *lines]))
+    assert code == 0, log[-1500:]
+
+
+@needs_tex
+def test_the_compiler_would_notice_what_is_not_escaped(tmp_path: Path) -> None:
+    assert compiled(tmp_path, "R_D")[0] == 1
+    assert compiled(tmp_path, "日")[0] == 1
+
+
+@given(st.text())
+def test_escaped_text_has_no_bare_sign_and_balanced_braces(text: str) -> None:
+    plain = re.sub(r"\\([{}$&#%_]|text[a-z]+\{\}|eqglyph)", "", escaped(text))
+    assert not re.search(r"[\\$&#%_~^<>|\"`]", plain)
+    assert "\n" not in plain
+    assert "--" not in plain
+    depth = 0
+    for sign in plain:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        assert depth >= 0
+    assert depth == 0
+
+
+@given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S"])))
+def test_escaping_loses_nothing_of_ascii(text: str) -> None:
+    back = escaped(text)
+    for written, sign in (
+        (r"\textbackslash{}", "\0"),
+        (r"\textasciitilde{}", "~"),
+        (r"\textasciicircum{}", "^"),
+        (r"\textasciigrave{}", "`"),
+        (r"\textless{}", "<"),
+        (r"\textgreater{}", ">"),
+        (r"\textbar{}", "|"),
+        ("-{}", "-"),
+    ):
+        back = back.replace(written, sign)
+    back = re.sub(r"\{([\[\]*])\}", r"\1", back)
+    back = re.sub(r"\\([{}$&#%_])", r"\1", back)
+    assert back.replace("\0", "\\") == text.replace('"', "''")
+
+
+def test_the_best_is_bold_and_the_smallest_mean_rank_is_the_best(stored) -> None:
+    made = stored(["low", "high"], primary="MR")
+    lines = export(made.runs, made.comparison, "latex").splitlines()
+    assert r"system & MRR $\uparrow$ & MR $\downarrow$ & HR@1 $\uparrow$ \\" in lines
+    low = next(line for line in lines if line.startswith("low"))
+    high = next(line for line in lines if line.startswith("high"))
+    smallest = min(result.result["MR"].value for result in made.runs)
+    assert re.search(rf"\\textbf{{{smallest:.2f}}}\\textsuperscript{{a}}", low.split("&")[2])
+    assert "textbf" not in high.split("&")[2]
+    assert r"\textsuperscript{b}" in high.split("&")[2]
+    assert lines.index(low) < lines.index(high)
+
+
+def test_the_caption_states_test_correction_n_and_level(stored) -> None:
+    made = stored(["one", "two", "three"])
+    caption = next(
+        line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line
+    )
+    for words in (
+        "on 40 units, best first on MRR",
+        r"95 \% intervals",
+        r"cannot be told apart at 95 \%",
+        "Paired randomisation test, two-sided, 500 flips, seed 0",
+        "Holm over the 3 pairs on each metric",
+    ):
+        assert words in caption
+
+
+def test_chance_stands_below_a_rule_and_intervals_below_their_figures(stored) -> None:
+    made = stored(["one", "two"])
+    lines = export(made.runs, made.comparison, "latex").splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith(r"\emph{chance}"))
+    assert lines[at - 1] == r"\midrule"
+    assert "100.5" in lines[at]  # the mean rank of luck among 200 candidates
+    below = lines[next(place for place, line in enumerate(lines) if line.startswith("one &")) + 1]
+    interval = made.runs[0].result["MRR"].interval
+    assert rf"{{\scriptsize [{interval.low:.3f}, {interval.high:.3f}]}}" in below
+
+
+def test_one_system_has_neither_letters_nor_a_best(stored) -> None:
+    made = stored(["only"])
+    text = export(made.runs, None, "latex")
+    assert "textbf" not in text
+    assert "textsuperscript" not in text
+    assert "share a letter" not in text
+    assert "MRR, MR and HR@1 of only on 40 units." in text
+
+
+def test_a_partial_run_is_marked_and_explained(stored) -> None:
+    made = stored(["whole", "part"], partial=["part"])
+    text = export(made.runs, made.comparison, "latex")
+    assert "\npart{*} &" in text
+    assert "{*} the run of part is partial: out of time." in text
+    assert "whole{*}" not in text
+
+
+def run_of(evidence: Evidence, metric: str, folder: Path) -> StoredRun:
+    """The run of a system called a."""
+    result = evaluate(evidence, metric, system="a")
+    return read_run(write_run(folder / "run", result, manifest=Manifest("a")))
+
+
+def test_negative_figures_have_a_real_minus(tmp_path: Path) -> None:
+    run = run_of(Pairs.of([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 1.0, 2.0]), "Spearman", tmp_path)
+    row = next(line for line in export([run], None, "latex").splitlines() if line.startswith("a &"))
+    assert "$-$0.8" in row
+
+
+def test_undefined_units_and_a_chance_that_is_only_a_bound_are_told(tmp_path: Path) -> None:
+    truth = {"q1": {"x": 1}, "q2": {"x": 0}, "q3": {"x": 1}}
+    text = export(
+        [run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex"
+    )
+    assert "Undefined units, left out of the figure: HR@1 of a (1 unit)." in text
+    assert r"\emph{chance} & $\leq$ 0." in text
+    assert "A chance level with an inequality sign is only a bound" in text
+
+
+def test_a_missing_interval_is_explained(tmp_path: Path) -> None:
+    text = export([run_of(Ranking.from_ranks([3], candidates=9), "MRR", tmp_path)], None, "latex")
+    assert re.search(r"Without an interval: MRR of a \(.+\)\.", text)
+    assert "In brackets" not in text
