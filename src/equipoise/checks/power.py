@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.checks.base import Complaint, counted
+from equipoise.checks.base import Check, Complaint, counted
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.contrast import Contrast
 from equipoise.stats.numbers import decimals, figure, p_value, signed
+from equipoise.types import Severity
 
 
 def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
@@ -39,3 +40,25 @@ def _evidence(seen: Contrast) -> str:
         f"{seen.a} minus {seen.b}: {signed(seen.difference, decimals(seen.interval))}, "
         f"adjusted p {p_value(seen.adjusted)}, n {seen.n}, units needed {seen.needed.value:.0f}"
     )
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ304",
+        title="too few units for the difference seen",
+        severity=Severity.TIP,
+        applies_to=Comparison,
+        function=too_few_units,
+        why="""\
+The systems differ on these units, but a difference of that size arises too often by luck with so few of
+them. "Not significant" does not mean "equal". The number of units that would show this difference four
+times in five is computed from the spread of the paired differences. It takes the difference seen for the
+true one, and that is often smaller: plan for more.""",
+        remedy="score about that many units, or report the systems as tied",
+        example="""\
+from equipoise import Ranking, compare
+first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
+second = Ranking.from_ranks([1, 3, 1, 2, 2, 2, 4, 2], candidates=9)
+compare({"first": first, "second": second}, "MRR").findings""",
+    ),
+)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.checks.base import Complaint, counted, listed
+from equipoise.checks.base import Check, Complaint, counted, listed
 from equipoise.checks.subjects import Scored
 from equipoise.metrics.base import Metric
 from equipoise.stats.numbers import decimals, figure, span
 from equipoise.stats.result import Estimate
-from equipoise.types import Direction, Floats, Ties
+from equipoise.types import Direction, Floats, Severity, Ties
 
 TIES = "EQ301"
 UNKNOWN_CANDIDATES = "EQ110"
@@ -147,3 +147,75 @@ def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
         return -1.0
     defined = values[~np.isnan(values)]
     return float(np.mean(np.isclose(defined, best, rtol=0.0, atol=1e-9))) if len(defined) else -inf
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        code=UNKNOWN_CANDIDATES,
+        title="the number of candidates is unknown",
+        severity=Severity.NOTE,
+        applies_to=Scored,
+        function=unknown_candidates,
+        why="""\
+Lists that were cut at some depth do not say from how many items they were drawn. The metrics need no
+more than the lists, but the chance level does: ten of twelve items found by luck are no feat, ten of a
+million are. Without the size of the corpus the chance level counts only the items that were retrieved or
+judged relevant. That is higher than the true one, and "not above chance" (EQ302) is not decided by it.""",
+        remedy="say how many items could have been retrieved: corpus_size=N, or --corpus-size N",
+        example="""\
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_runs({"q1": {"a": 1, "b": 1}}, {"q1": {"a": 0.9, "c": 0.5}})
+evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code=TIES,
+        title="many tied scores",
+        severity=Severity.TIP,
+        applies_to=Scored,
+        function=ties,
+        why="""\
+When a relevant item has the same score as other candidates, its rank depends on how equal scores are put
+in order. Programs that sort keep the input order, which often lists the right answer first; then even a
+constant score earns a perfect mark. Here a metric is its expectation over all orders of equal scores
+(McSherry and Najork, 2008), so luck earns the chance level. More than 1 % of tied relevant items still
+deserve a look: the range between the best and the worst order is how much of the figure is not decided
+by the scores.""",
+        remedy="keep more digits of the scores (float64, no rounding), or break ties in the system itself",
+        example="""\
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5, "c": 0.1}})
+evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code="EQ302",
+        title="not above chance",
+        severity=Severity.ISSUE,
+        applies_to=Scored,
+        function=not_above_chance,
+        why="""\
+The chance level is what the same evidence would give a system that knows nothing: every candidate gets
+the same score, or the predictions are dealt out at random. An interval that reaches it means that these
+units do not show the system to know anything. An interval wholly on the wrong side usually means that
+distances were read as scores. A figure can look good and be luck: with 5 candidates, HR@3 is 0.6 for
+nothing.""",
+        remedy="use a smaller cutoff, more candidates or more units; or accept that nothing was learnt",
+        example="""\
+from equipoise import Ranking, evaluate
+evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MRR").findings""",
+    ),
+    Check(
+        code="EQ303",
+        title="a metric at its ceiling",
+        severity=Severity.TIP,
+        applies_to=Scored,
+        function=ceiling,
+        why="""\
+When the mean lies within 2 % of the best value, or more than nine units in ten have it, there is no room
+left: a better system could not score better. Systems that such a metric calls equal may differ widely on
+harder units, and the few units below the bound decide every comparison.""",
+        remedy="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder units",
+        example="""\
+from equipoise import Ranking, evaluate
+evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
+    ),
+)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from equipoise.checks.base import Complaint, counted, kept, listed
+from equipoise.checks.base import Check, Complaint, counted, kept, listed
 from equipoise.checks.subjects import Scored, UnitSets
 from equipoise.evidence.sets import Sets
+from equipoise.types import Severity
 
 
 def missing_units(scored: Scored) -> Iterator[Complaint]:
@@ -85,3 +86,73 @@ def _without(units: Sequence[object], others: Sequence[object]) -> list[object]:
     """The units that are not among the others, in their order."""
     known = set(others)
     return [unit for unit in units if unit not in known]
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ101",
+        title="units of the truth are missing from the run",
+        severity=Severity.ISSUE,
+        applies_to=Scored,
+        function=missing_units,
+        why="""\
+A unit that has a right answer but no answer from the system scores 0. Leaving it out of the mean instead
+would reward a system for staying silent where it is weak, and two systems would be compared on different
+questions. Often the cause is harmless: an interrupted run, a filter, ids that are spelled in two ways.""",
+        remedy="run the missing units, or see whether their ids are spelled alike in run and truth",
+        example="""\
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 0.9, "b": 0.1}})
+evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code="EQ104",
+        title="units without a value",
+        severity=Severity.NOTE,
+        applies_to=Scored,
+        function=undefined_units,
+        why="""\
+A unit for which a metric has no value, such as a query without any relevant item, can be answered
+neither well nor badly. It is undefined: left out of the mean, and counted beside it. Other programs
+count such units as 0, which lowers every score by the same factor, or drop them without a word.""",
+        remedy="add the missing judgements, or leave these units out of the truth",
+        example="""\
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 0.9}, "q2": {"b": 0.8}})
+evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code="EQ106",
+        title="units of the run that the truth does not know",
+        severity=Severity.TIP,
+        applies_to=Scored,
+        function=unknown_units,
+        why="""\
+The run answers units that the truth does not contain. Nothing can be said about them and they change no
+figure. A few are normal when the truth is a sample; many mean that run and truth belong to different
+splits, or that ids are spelled in two ways.""",
+        remedy="see whether the run belongs to this truth, and whether the ids are spelled alike",
+        example="""\
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.2}, "q7": {"a": 0.4}})
+evaluate(ranking, "MRR").findings""",
+    ),
+    Check(
+        code="EQ204",
+        title="systems that were measured on different units",
+        severity=Severity.ISSUE,
+        applies_to=UnitSets,
+        function=unpaired_units,
+        why="""\
+Two systems are compared on the same units, each unit with itself: the difficulty of the units then
+cancels out, and far fewer of them are needed. Comparing on the units that both happen to share would
+hide exactly those that one of them failed on. So unequal sets are refused, and this finding lists the
+difference.""",
+        remedy="score every system on the whole truth; a unit that a run misses scores 0 there",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import UnitSets
+from equipoise.types import Severity
+examine(UnitSets({"bm25": ["q1", "q2"], "dense": ["q2", "q3"]}))""",
+    ),
+)

@@ -1,0 +1,235 @@
+"""Checks of a fixture of questions: answers that cannot be found, or too easily; too few questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from equipoise.checks.base import Check, Complaint, counted, kept, listed
+from equipoise.stats.numbers import figure
+from equipoise.stats.power import Planned, accuracy_table, detectable_difference
+from equipoise.types import Severity
+
+ACCURACY = 0.8
+"""Planning takes systems of this accuracy: what fair fixtures usually show."""
+
+MOST = 0.5
+"""From this share of the chunks on, retrieving is hardly a choice."""
+
+_ANSWER_WIDTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPlaces:
+    """An answer, at how many places of the document it stands, and how many chunks hold it."""
+
+    question: str
+    """The id of the question."""
+    answer: str
+    places: int
+    chunks: int
+
+    def __str__(self) -> str:
+        answer = " ".join(self.answer.split())
+        return (
+            f'{self.question} "{answer if len(answer) <= _ANSWER_WIDTH else answer[:_ANSWER_WIDTH] + "..."}"'
+        )
+
+
+@dataclass(frozen=True)
+class AnswersInDocument:
+    """Where the answers of a fixture stand in a document that was cut into so many chunks."""
+
+    answers: Sequence[AnswerPlaces]
+    chunks: int
+    chunking: str = "the chunks"
+    fixture: str = "the fixture"
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How many questions there are, the fewest that are wanted, and what that many can show.
+
+    >>> size = SampleSize(80)
+    >>> round(size.half_width, 3), round(size.detectable.value, 3)
+    (0.087, 0.179)
+    """
+
+    questions: int
+    minimum: int = 50
+    accuracy: float = ACCURACY
+    fixture: str = "the fixture"
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % Wilson interval of the accuracy."""
+        return accuracy_table([self.questions], accuracy=self.accuracy)[0].half_width
+
+    @property
+    def detectable(self) -> Planned:
+        """The smallest difference between two systems that is shown four times in five.
+
+        Both have the accuracy and err independently, which is the worst usual case: their differences have
+        the variance 2 p (1 - p). Systems that fail on the same questions are told apart by fewer.
+        """
+        spread = sqrt(2 * self.accuracy * (1 - self.accuracy))
+        planned = detectable_difference(spread, self.questions)
+        if planned.known and planned.value > 1:
+            return Planned.unknown("no difference is large enough")
+        return planned
+
+
+@dataclass(frozen=True)
+class RetrievedShare:
+    """How many of a document's chunks one search returns."""
+
+    chunks: int
+    top_k: int
+    document: str = "the document"
+
+
+def absent_answers(found: AnswersInDocument) -> Iterator[Complaint]:
+    """EQ102: answers that are not in the document, or that chunk borders cut in two wherever they stand."""
+    total = counted(len(found.answers), "answer")
+    absent = [each for each in found.answers if each.places == 0 and each.chunks == 0]
+    if absent:
+        verb = "is" if len(absent) == 1 else "are"
+        yield Complaint(
+            found.fixture,
+            f"{len(absent):,} of {total} {verb} not in the document, and no system can find "
+            f"{'it' if len(absent) == 1 else 'them'}: {listed(absent)}",
+            kept(absent),
+        )
+    cut = [each for each in found.answers if each.places and not each.chunks]
+    if cut:
+        verb = "stands" if len(cut) == 1 else "stand"
+        yield Complaint(
+            found.fixture,
+            f"{len(cut):,} of {total} {verb} in the document and in no chunk of {found.chunking}, "
+            f"since borders cut {'it' if len(cut) == 1 else 'them'} in two: {listed(cut)}",
+            kept(cut),
+            "enlarge the overlap beyond the longest answer, or the chunks",
+        )
+
+
+def ambiguous_answers(found: AnswersInDocument) -> Iterator[Complaint]:
+    """EQ103: answers that stand at several places, of which only one was asked for."""
+    several = sorted(
+        (each for each in found.answers if each.places > 1), key=lambda each: (-each.places, -each.chunks)
+    )
+    if several:
+        verb = "stands" if len(several) == 1 else "stand"
+        widest = several[0]
+        yield Complaint(
+            found.fixture,
+            f"{len(several):,} of {counted(len(found.answers), 'answer')} {verb} at more than one place of "
+            f"the document; {widest} at {widest.places:,}, "
+            f"in {widest.chunks:,} of {counted(found.chunks, 'chunk')}",
+            kept([f"{each}: {counted(each.places, 'place')}, {each.chunks:,} chunks" for each in several]),
+        )
+
+
+def too_few_questions(size: SampleSize) -> Iterator[Complaint]:
+    """EQ105: fewer questions than the fewest that are wanted."""
+    if size.questions < size.minimum:
+        detectable = size.detectable
+        shown = (
+            f"a difference below {figure(detectable.value, 2)} would mostly go unseen"
+            if detectable.known
+            else "no difference between systems could be shown"
+        )
+        yield Complaint(
+            size.fixture,
+            f"{counted(size.questions, 'question')} of at least {size.minimum:,}: an accuracy of "
+            f"{figure(size.accuracy, 1)} would be known to within {figure(size.half_width, 2)}, and {shown}",
+            (
+                f"Wilson half-width {figure(size.half_width)} at accuracy {figure(size.accuracy, 1)}",
+                f"detectable at 80 % power: {figure(detectable.value, reason=detectable.reason)}",
+            ),
+        )
+
+
+def retrieves_most(share: RetrievedShare) -> Iterator[Complaint]:
+    """EQ108: a search returns half of the document or more."""
+    returned = min(share.top_k, share.chunks)
+    if share.chunks and returned >= MOST * share.chunks:
+        chance = returned / share.chunks
+        yield Complaint(
+            share.document,
+            f"top_k {share.top_k} returns {returned:,} of {counted(share.chunks, 'chunk')}: drawing them at "
+            f"random would find an answer that stands in one chunk with probability {figure(chance, 2)}",
+            (f"{figure(chance, 4)} of the chunks returned",),
+        )
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ102",
+        title="answer absent",
+        severity=Severity.ISSUE,
+        applies_to=AnswersInDocument,
+        function=absent_answers,
+        why="""\
+A question counts as answered when a retrieved chunk holds its answer. Where no chunk does, every system
+fails, and the best accuracy that can be reached is below 1 for a reason that no system can help. Mostly the
+answer is a paraphrase or has a typing error. An answer that the document does hold is lost all the
+same where the border between two chunks runs through it.""",
+        remedy="write the answer as the document does; eq fair validate shows the closest passage",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import AnswerPlaces, AnswersInDocument
+absent = AnswerPlaces("q2", "Lyons", places=0, chunks=0)
+examine(AnswersInDocument([AnswerPlaces("q1", "Paris", places=1, chunks=1), absent], chunks=40))""",
+    ),
+    Check(
+        code="EQ103",
+        title="answer ambiguous",
+        severity=Severity.TIP,
+        applies_to=AnswersInDocument,
+        function=ambiguous_answers,
+        why="""\
+An answer such as "1995" or "Paris" may stand in many chunks, and a system that retrieves any of them is
+credited, also when that chunk says nothing about the question. The more chunks hold the answer, the higher
+the chance level, and the less a hit shows. Overlap alone does not make an answer ambiguous: what counts is
+the number of places in the document.""",
+        remedy="make the answer longer, so that only the right passage holds it",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import AnswerPlaces, AnswersInDocument
+common = AnswerPlaces("q1", "Paris", places=14, chunks=9)
+examine(AnswersInDocument([common, AnswerPlaces("q2", "in May 1871", places=1, chunks=1)], chunks=40))""",
+    ),
+    Check(
+        code="EQ105",
+        title="too few questions",
+        severity=Severity.ISSUE,
+        applies_to=SampleSize,
+        function=too_few_questions,
+        why="""\
+The interval of an accuracy narrows with the square root of the number of questions, and so does the
+smallest difference that can be told from luck. With 20 questions two systems must differ by more than a third
+before it shows. The figures are computed for two systems of accuracy 0.8 that err independently, a
+two-sided paired test at 5 %, and a power of 80 %.""",
+        remedy="write more questions; eq fair validate shows what how many of them can show",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import SampleSize
+examine(SampleSize(questions=20))""",
+    ),
+    Check(
+        code="EQ108",
+        title="the document is so short that top_k retrieves most of it",
+        severity=Severity.ISSUE,
+        applies_to=RetrievedShare,
+        function=retrieves_most,
+        why="""\
+When a search returns half of the chunks or more, a system that picks at random finds half of the answers or
+more, and all systems look good and alike. The accuracy then measures the length of the document.""",
+        remedy="use a smaller top_k, smaller chunks, or a longer document",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import RetrievedShare
+examine(RetrievedShare(chunks=12, top_k=10))""",
+    ),
+)

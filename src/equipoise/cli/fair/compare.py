@@ -1,0 +1,228 @@
+"""``eq fair compare``: each model tuned by itself, all compared on questions that did not tune them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.cli.several import Several, SeveralCommand
+
+if TYPE_CHECKING:
+    from equipoise.recipes.fair.comparison import FairComparison
+
+HELP = """
+\b
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --budget 2000
+
+Compare embedding models on a document of your own. For each model, every configuration of
+the grid is tried; parameters are chosen on some questions and scored on others, and models
+are compared in pairs on the same questions. The figures that choose and score on the same
+questions are printed beside, named as optimistic.
+
+Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
+JSONL with "question", "answer" and, where they are known, "category" and "difficulty". With
+-o FOLDER, results.json and a run directory a model are written; typed again, the command goes
+on where it was. With -o FILE.json, only a list of the results is.
+"""
+
+ABSENT_HELP = "A question whose answer the document lacks: stop, count a miss, or leave it out."
+GOES_ON = "the same command typed again computes only what is missing"
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class ModelName(options.NamedType):
+    """A model as it is written; completed with what works here."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is; it is read later, with all the others."""
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The models that begin so."""
+        from equipoise.embed.inventory import inventory
+
+        return [
+            CompletionItem(each.spec, help=each.title)
+            for each in inventory()
+            if each.spec.startswith(incomplete)
+        ]
+
+
+def chunkers() -> list[str]:
+    """The chunkers by name."""
+    from equipoise.embed.chunk.chunkers import CHUNKERS
+
+    return list(CHUNKERS)
+
+
+def matchers() -> list[str]:
+    """The rules by which a text holds an answer."""
+    from equipoise.tasks.answers.matcher import MATCHERS
+
+    return list(MATCHERS)
+
+
+def ways_with_absent() -> list[str]:
+    """What can be done with a question whose answer the document lacks."""
+    from equipoise.recipes.fair.settings import ABSENT
+
+    return list(ABSENT)
+
+
+def _several(name: str, default: Sequence[int], least: int, text: str) -> Decorator:
+    """An option that takes several whole numbers."""
+    return click.option(
+        name,
+        cls=Several,
+        commas=True,
+        type=click.IntRange(min=least),
+        default=default,
+        metavar="N ...",
+        show_default=" ".join(map(str, default)),
+        help=text,
+    )
+
+
+def _one_of(name: str, kind: str, names: Callable[[], list[str]], default: str, text: str) -> Decorator:
+    """An option that takes one name out of a few."""
+    return click.option(name, type=options.OneOf(kind, names), default=default, show_default=True, help=text)
+
+
+@click.command(cls=SeveralCommand, help=HELP, short_help="Compare models on your document.")
+@click.option(
+    "--doc",
+    "documents",
+    cls=Several,
+    required=True,
+    metavar="PATH ...",
+    help="Documents, or folders of them.",
+)
+@click.option("--qa", "fixture", required=True, metavar="FILE", help="The questions and answers.")
+@click.option(
+    "--models",
+    cls=Several,
+    required=True,
+    type=ModelName(),
+    metavar="MODEL ...",
+    help="The models; see eq ls models.",
+)
+@_several("--chunk-sizes", (256, 384, 512), 1, "Chunk sizes to try, in tokens.")
+@_several("--overlaps", (25, 50, 100), 0, "Overlaps to try, in tokens.")
+@_several("--top-ks", (5, 10, 15), 1, "How many chunks to retrieve.")
+@click.option(
+    "--chunkers",
+    "chunker_names",
+    cls=Several,
+    commas=True,
+    type=options.OneOf("chunker", chunkers),
+    default=("fixed",),
+    metavar="NAME ...",
+    show_default="fixed",
+    help="Ways to cut a document: fixed, section, sentence.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Choose only what retrieves at most N tokens a question.",
+)
+@click.option(
+    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the cross-validation."
+)
+@_one_of("--matcher", "matcher", matchers, "words", "When a chunk holds an answer.")
+@_one_of("--absent", "way with absent answers", ways_with_absent, "refuse", ABSENT_HELP)
+@click.option("--tokenizer", metavar="NAME", help="What tokens are: cl100k, words, or those of a model.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+)
+@_one_of("--test", "paired test", options.tests, "randomisation", "The paired test.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a model.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", help="Write results here; a name in .json gets only a list."
+)
+@options.fail_option
+@options.output_options
+@pass_output
+def compare(
+    out: Output,
+    /,
+    documents: tuple[str, ...],
+    fixture: str,
+    models: tuple[str, ...],
+    chunker_names: tuple[str, ...],
+    threads: int,
+    output: str | None,
+    fail_on: str | None,
+    **settings: Any,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.data.documents import read_documents
+    from equipoise.data.fixture import read_fixture
+    from equipoise.recipes.fair.compare import compare_models, planned
+    from equipoise.recipes.fair.models import named_models
+    from equipoise.recipes.fair.settings import checked_settings
+    from equipoise.recipes.fair.store import refuse_unwritable
+
+    if output is not None:
+        refuse_unwritable(Path(output))
+    checked = checked_settings(chunkers=chunker_names, **settings)
+    named = named_models(models)
+    plan = planned(read_documents(*documents), read_fixture(fixture), checked)
+    with out.progress(len(named) * (len(plan.shelved) + 1)) as step:
+        found = compare_models(named, plan, threads=threads, step=step, output=output, command=out.command)
+    _show(out, found, output)
+    return _code(out, found, fail_on)
+
+
+def _show(out: Output, found: FairComparison, output: str | None) -> None:
+    """The report for people or as data, and where it was written."""
+    from equipoise.report.fair import fair_report
+
+    for name in found.resumed:
+        out.note(f"{name}: read back from {output}, nothing computed again")
+    if out.json:
+        out.data(found.to_dict())
+    else:
+        out.show(*fair_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    if output is not None:
+        out.note(f"wrote {output}")
+    for name, error in found.failures.items():
+        out.error(
+            {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint},
+            error.render(),
+        )
+    if found.failures and output is not None:
+        out.note(GOES_ON)
+    if not out.quiet and not out.json:
+        out.text(_next(found, output))
+
+
+def _next(found: FairComparison, output: str | None) -> str:
+    """The next command to type."""
+    from equipoise.cli.suggest import after_comparison
+    from equipoise.recipes.fair.store import is_list
+    from equipoise.report.findings import gravest_first
+
+    if output is not None and not is_list(Path(output)) and len(found) > 1:
+        return f"\nNext: eq compare {output.rstrip('/')}/runs/*"
+    return after_comparison(gravest_first(found.findings), "HR@10")
+
+
+def _code(out: Output, found: FairComparison, fail_on: str | None) -> int:
+    from equipoise.recipes.fair.comparison import exit_code
+
+    gate = exits.gate(out, found.findings, fail_on)
+    return exit_code(found.failures) or gate

@@ -1,0 +1,238 @@
+"""Models compared on one's own document: each tuned by itself, scored on questions that did not tune it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import EquipoiseError, PartialError
+from equipoise.recipes.fair.absent import settle_absent
+from equipoise.recipes.fair.comparison import FairComparison
+from equipoise.recipes.fair.engine import Step
+from equipoise.recipes.fair.findings import findings_of
+from equipoise.recipes.fair.material import material
+from equipoise.recipes.fair.models import loaded, named_models
+from equipoise.recipes.fair.outcome import Outcome, Plan, outcome, slices_of
+from equipoise.recipes.fair.result import METRIC, OptimizationResult
+from equipoise.recipes.fair.settings import Settings, checked_settings
+from equipoise.recipes.fair.shelf import shelve
+from equipoise.recipes.fair.store import (
+    RUNS,
+    folder_names,
+    input_key,
+    is_list,
+    read_outcome,
+    refuse_unwritable,
+    write_outcome,
+)
+from equipoise.recipes.fair.tuning import answer_folds
+from equipoise.run.evaluate import compare
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.paired import find_test
+from equipoise.stats.slices import sliced
+from equipoise.tasks.answers.matcher import matcher as matcher_of
+
+
+def run_fair_comparison(
+    models: Sequence[Any],
+    doc_content: Any,
+    qa_pairs: Iterable[Any],
+    chunk_sizes: Sequence[int] | None = None,
+    overlaps: Sequence[int] | None = None,
+    top_ks: Sequence[int] | None = None,
+    verbose: bool = False,
+    *,
+    chunkers: Sequence[str] = ("fixed",),
+    baseline_params: Mapping[str, Any] | None = None,
+    matcher: str = "words",
+    budget: float | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    absent: str = "refuse",
+    tokenizer: Any = None,
+    cache: Any = None,
+    threads: int = 1,
+    test: str = "randomisation",
+    progress: Step | None = None,
+    output: str | Path | None = None,
+) -> FairComparison:
+    """Tune every model by itself on the questions, and compare them on questions that did not tune them.
+
+    ``models`` are specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
+    ``doc_content`` is a text, a list of texts, or documents; ``qa_pairs`` are dicts with ``question`` and
+    ``answer`` that may have ``category`` and ``difficulty``. The grid is chunkers x chunk_sizes x overlaps x
+    top_ks. A question is answered when a retrieved chunk holds its answer by the rule ``matcher``; the rule
+    ``source`` is that of the source.
+
+    With a ``budget``, only configurations that retrieve no more tokens in the mean may be chosen. ``absent``
+    says what happens to a question whose answer the document lacks: ``refuse``, ``zero`` or ``skip``. With an
+    ``output`` folder, finished models are written at once, and read back when the same call is made again.
+    A model that fails is reported in ``failures``; only when all fail is the first failure raised.
+
+    >>> text = "The mill was built in 1871. The river Ilse drives it."
+    >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
+    ...          {"question": "What river drives it?", "answer": "Ilse"}]
+    >>> found = run_fair_comparison(["bm25:", "hash"], text, pairs, [6], [0], [1], tokenizer="words")
+    >>> [(each.model_spec, each.best_params) for each in found][0]
+    ('bm25:', {'chunk_size': 6, 'overlap': 0, 'top_k': 1})
+    """
+    settings = checked_settings(
+        chunk_sizes=chunk_sizes,
+        overlaps=overlaps,
+        top_ks=top_ks,
+        chunkers=chunkers,
+        baseline_params=baseline_params,
+        matcher=matcher,
+        budget=budget,
+        folds=folds,
+        seed=seed,
+        absent=absent,
+        tokenizer=tokenizer,
+        test=test,
+    )
+    named = named_models(models)
+    plan = planned(doc_content, qa_pairs, settings)
+    found = compare_models(named, plan, cache=cache, threads=threads, step=progress, output=output)
+    if verbose:
+        from equipoise.report.text import show
+
+        show(found.summary)
+    return found
+
+
+def optimize_model(
+    model_spec: Any,
+    doc_content: Any,
+    qa_pairs: Iterable[Any],
+    chunk_sizes: Sequence[int] | None = None,
+    overlaps: Sequence[int] | None = None,
+    top_ks: Sequence[int] | None = None,
+    baseline_params: Mapping[str, Any] | None = None,
+    verbose: bool = False,
+    **options: Any,
+) -> OptimizationResult:
+    """Tune one model; further options are those of ``run_fair_comparison``."""
+    found = run_fair_comparison(
+        [model_spec],
+        doc_content,
+        qa_pairs,
+        chunk_sizes,
+        overlaps,
+        top_ks,
+        verbose,
+        baseline_params=baseline_params,
+        **options,
+    )
+    return found[0]
+
+
+def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Plan:
+    """Everything that the models share, checked and cut."""
+    find_test(settings.test)
+    rule = matcher_of(settings.matcher)
+    given = material(doc_content, qa_pairs)
+    asked, shelved = settle_absent(given, shelve(given, settings, rule), rule, settings.absent)
+    parts, note = answer_folds(asked, settings)
+    absent = f"{asked.skipped} questions are left out, whose answers the document does not hold"
+    notes = tuple(filter(None, (note, absent if asked.skipped else "")))
+    return Plan(asked, settings, rule, shelved, parts, notes)
+
+
+def compare_models(
+    models: Mapping[str, Any],
+    plan: Plan,
+    *,
+    cache: Any = None,
+    threads: int = 1,
+    step: Step | None = None,
+    output: str | Path | None = None,
+    command: Sequence[str] = (),
+) -> FairComparison:
+    """Every model in turn, then the claims; what is finished is written before the next model begins."""
+    target = None if output is None else Path(output)
+    if target is not None:
+        refuse_unwritable(target)
+    folders = folder_names(models)
+    runs = None if target is None or is_list(target) else target / RUNS
+    outcomes: list[Outcome] = []
+    keys: dict[str, str] = {}
+    failures: dict[str, EquipoiseError] = {}
+    for name, model in models.items():
+        keys[name] = ""
+        path = None if runs is None else runs / folders[name]
+        try:
+            done, keys[name] = _model(name, model, plan, path, step or _silent, cache=cache, threads=threads)
+        except Exception as error:  # whatever one model does, the others keep what they have
+            failures[name] = _told(name, error)
+            continue
+        if path is not None and done.stored is None:
+            write_outcome(path, done, plan, keys[name], command)
+        outcomes.append(done)
+    if not outcomes:
+        raise next(iter(failures.values()))
+    found = _claims(tuple(outcomes), plan, failures, keys, tuple(command))
+    if target is not None:
+        found.write(target)
+    return found
+
+
+def _model(
+    name: str, model: Any, plan: Plan, path: Path | None, step: Step, *, cache: Any, threads: int
+) -> tuple[Outcome, str]:
+    """One model, read back where a finished run of the same inputs lies at the path."""
+    step(f"{name}: loading")
+    system = loaded(model, cache=cache, threads=threads)
+    key = input_key(plan, system.fingerprint)
+    kept = None if path is None else read_outcome(path, key)
+    return (outcome(name, system, plan, step) if kept is None else kept), key
+
+
+def _told(name: str, error: Exception) -> EquipoiseError:
+    """A failure as one of ours: a model of the user's own may raise anything."""
+    if isinstance(error, EquipoiseError):
+        return error
+    told = PartialError(
+        f"{name} failed with {type(error).__name__}: {error}", hint="the other models are not affected"
+    )
+    told.__cause__ = error
+    return told
+
+
+def _claims(
+    outcomes: tuple[Outcome, ...],
+    plan: Plan,
+    failures: Mapping[str, EquipoiseError],
+    keys: Mapping[str, str],
+    command: tuple[str, ...],
+) -> FairComparison:
+    settings = plan.settings
+    results = [each.result for each in outcomes]
+    comparison = (
+        compare(results, METRIC, test=settings.test, seed=settings.seed) if len(results) > 1 else None
+    )
+    kinds = slices_of(plan.material)
+    of_models = comparison.findings if comparison is not None else tuple(results[0].findings)
+    return FairComparison(
+        outcomes=outcomes,
+        comparison=comparison,
+        mcnemar=_mcnemar(outcomes, settings),
+        slices={each.facts.spec: sliced(each.result, METRIC, kinds) for each in outcomes},
+        findings=findings_of(outcomes, plan) + of_models,
+        failures=failures,
+        plan=plan,
+        keys=keys,
+        command=command,
+    )
+
+
+def _mcnemar(outcomes: Sequence[Outcome], settings: Settings) -> Comparison | None:
+    """The same pairs by the exact test of hits and misses; None where equal scores leave half hits."""
+    whole = all(set(each.result.per_unit[METRIC].tolist()) <= {0.0, 1.0} for each in outcomes)
+    if len(outcomes) < 2 or not whole:
+        return None
+    return compare([each.result for each in outcomes], METRIC, test="mcnemar", seed=settings.seed)
+
+
+def _silent(text: str, /) -> None:
+    """Nobody watches."""

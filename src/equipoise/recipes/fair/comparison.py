@@ -1,0 +1,174 @@
+"""The outcome of a whole comparison: results as the source has them, and what may be claimed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+from equipoise.errors import EquipoiseError
+from equipoise.recipes.fair.outcome import Outcome, Plan
+from equipoise.recipes.fair.result import METRIC, OptimizationResult
+from equipoise.recipes.fair.store import RUNS, folder_names, is_list, write_outcome, write_results
+from equipoise.report.fair import Contender, Edition, fair_report
+from equipoise.report.text import plain_text
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.slices import Slice
+from equipoise.tune.record import Trial, Tuning
+from equipoise.types import Finding
+
+
+@dataclass(frozen=True)
+class FairComparison(Sequence[OptimizationResult]):
+    """The results in the order of the models, and the claims that they allow.
+
+    ``comparison`` is made of the honest values, and ``mcnemar`` is the same by McNemar's exact test; both
+    are None where fewer than two models were finished. ``failures`` holds why a model has no result.
+    """
+
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    comparison: Comparison | None
+    mcnemar: Comparison | None = field(repr=False)
+    slices: Mapping[str, tuple[Slice, ...]] = field(repr=False)
+    findings: tuple[Finding, ...] = ()
+    failures: Mapping[str, EquipoiseError] = field(default_factory=dict)
+    plan: Plan = field(kw_only=True, repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
+    command: tuple[str, ...] = field(default=(), kw_only=True, repr=False)
+
+    @overload
+    def __getitem__(self, place: int) -> OptimizationResult: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[OptimizationResult]: ...
+    def __getitem__(self, place: int | slice) -> OptimizationResult | Sequence[OptimizationResult]:
+        """The result at a place in the order of the models."""
+        results = [each.optimization for each in self.outcomes]
+        return results[place]
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @property
+    def tunings(self) -> dict[str, Tuning]:
+        """How each model was tuned."""
+        return {each.facts.spec: each.tuning for each in self.outcomes}
+
+    @property
+    def frontiers(self) -> dict[str, tuple[Trial, ...]]:
+        """For each model, the best accuracy that each number of retrieved tokens buys."""
+        return {name: tuning.frontier for name, tuning in self.tunings.items()}
+
+    @property
+    def resumed(self) -> tuple[str, ...]:
+        """The models that were read back instead of computed."""
+        return tuple(each.facts.spec for each in self.outcomes if each.stored is not None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about how it was done."""
+        return self.plan.notes
+
+    @property
+    def edition(self) -> Edition:
+        """All that a report shows."""
+        contenders = tuple(
+            Contender(
+                name=each.facts.spec,
+                model=each.facts.name,
+                estimate=each.result[METRIC],
+                tuning=each.tuning,
+                tokens=each.facts.retrieved_tokens,
+                slices=self.slices[each.facts.spec],
+            )
+            for each in self.outcomes
+        )
+        return Edition(
+            contenders,
+            self.comparison,
+            self.mcnemar,
+            self.findings,
+            self.notes,
+            {name: error.sentence for name, error in self.failures.items()},
+            self.plan.settings.budget,
+        )
+
+    @property
+    def summary(self) -> str:
+        """The report for people, as text."""
+        return plain_text(*fair_report(self.edition))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values; the source's fields of a model are in percent, all others fractions."""
+        settings = self.plan.settings
+        return {
+            "schema": 1,
+            "models": [each.optimization.to_dict() for each in self.outcomes],
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "mcnemar": [] if self.mcnemar is None else self.mcnemar.to_dict()["contrasts"],
+            "slices": {
+                name: [{"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in slices]
+                for name, slices in self.slices.items()
+            },
+            "findings": [
+                {
+                    "code": each.code,
+                    "severity": str(each.severity),
+                    "subject": each.subject,
+                    "sentence": each.sentence,
+                    "remedy": each.remedy,
+                    "evidence": list(each.evidence),
+                }
+                for each in self.findings
+            ],
+            "failures": {
+                name: {"code": error.code, "sentence": error.sentence, "hint": error.hint}
+                for name, error in self.failures.items()
+            },
+            "settings": {
+                "chunkers": settings.chunkers,
+                "chunk_sizes": settings.chunk_sizes,
+                "overlaps": settings.overlaps,
+                "top_ks": settings.top_ks,
+                "baseline": settings.params(*settings.baseline),
+                "matcher": settings.matcher,
+                "budget": settings.budget,
+                "folds": len(self.plan.folds),
+                "seed": settings.seed,
+                "questions": len(self.plan.material.questions),
+                "absent": [each.id for each in self.plan.material.absent],
+                "skipped": self.plan.material.skipped,
+            },
+            "notes": self.notes,
+        }
+
+    def to_source(self) -> list[dict[str, Any]]:
+        """The list that the source writes: its keys and no others."""
+        return [each.optimization.to_source() for each in self.outcomes]
+
+    def write(self, output: str | Path) -> list[Path]:
+        """Write results.json and a run directory a model to a folder; to a .json file, the source's list."""
+        target = Path(output)
+        if is_list(target):
+            return [write_results(target, self.to_source())]
+        names = folder_names([*self.keys])
+        written = []
+        for done in self.outcomes:
+            path = target / RUNS / names[done.facts.spec]
+            if done.stored is None or done.stored.path.resolve() != path.resolve():
+                write_outcome(path, done, self.plan, self.keys[done.facts.spec], self.command)
+            written.append(path)
+        return [write_results(target, self.to_dict()), *written]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{each.model_spec} {each.nested_accuracy:.1f} % ({each.best_accuracy:.1f} % optimistic)"
+            for each in self
+        )
+        return f"<FairComparison on {len(self.plan.material.questions)} questions: {shown}>"
+
+
+def exit_code(failures: Mapping[str, EquipoiseError]) -> int:
+    """0 when all models were finished; 4 when all that failed lack an extra or a key; else 3."""
+    codes = {error.exit_code for error in failures.values()}
+    return 0 if not codes else 4 if codes == {4} else 3

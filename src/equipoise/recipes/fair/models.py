@@ -1,0 +1,59 @@
+"""The models of a comparison: each named once, and a name that nothing answers to refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from equipoise.embed.adapters.python_object import is_model
+from equipoise.embed.fusion import read_fusion
+from equipoise.embed.model import Embedder
+from equipoise.embed.retriever import Retriever, is_fusion, retriever
+from equipoise.embed.spec import Spec, parse_spec
+from equipoise.errors import DuplicateError, ParameterError
+
+
+def named_models(models: Any) -> dict[str, Any]:
+    """The models by name: specs as they are written, objects by their cards or types.
+
+    >>> list(named_models(["minilm", "bm25:"]))
+    ['minilm', 'bm25:']
+    """
+    given = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    if not given:
+        raise ParameterError("no model was named", hint="eq ls models lists what works here")
+    named: dict[str, Any] = {}
+    for model in given:
+        name = _name(model)
+        if name in named:
+            raise DuplicateError(f"the model {name} is named twice", hint="name each model once")
+        named[name] = model
+    return named
+
+
+def loaded(model: Any, *, cache: Any = None, threads: int = 1) -> Retriever:
+    """The model as a system that retrieves; this may take a while, and may fail."""
+    return retriever(model, cache=cache, threads=threads)
+
+
+def _name(model: Any) -> str:
+    if isinstance(model, str | PathLike):
+        text = fspath(model)
+        for part in _parts(str(text)):
+            parse_spec(part)
+        return str(text).strip()
+    if isinstance(model, Spec):
+        return str(model)
+    if isinstance(model, Retriever | Embedder):
+        return model.card.spec
+    if is_model(model):
+        return f"py:{type(model).__module__}.{type(model).__qualname__}"
+    raise ParameterError(
+        f"a {type(model).__name__} is no model",
+        hint="give a spec such as minilm, or an object with encode(texts)",
+    )
+
+
+def _parts(text: str) -> Sequence[str]:
+    return read_fusion(text)[2] if is_fusion(text) else (text,)

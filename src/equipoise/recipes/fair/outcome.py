@@ -1,0 +1,137 @@
+"""One model, from its name to what a run directory keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import Window
+from equipoise.checks.tuning import TunedSystem
+from equipoise.data.split import Fold
+from equipoise.embed.retriever import Retriever
+from equipoise.recipes.fair.chunking import Chunking, places
+from equipoise.recipes.fair.engine import Observed, Step, observe
+from equipoise.recipes.fair.material import Material
+from equipoise.recipes.fair.remember import embedders
+from equipoise.recipes.fair.result import ModelFacts, OptimizationResult, optimization_result
+from equipoise.recipes.fair.settings import Settings
+from equipoise.recipes.fair.shelf import Shelved
+from equipoise.recipes.fair.tuning import Tuned, tune
+from equipoise.run.details import Detail, Details, Retrieved
+from equipoise.run.store import StoredRun
+from equipoise.stats.result import Result
+from equipoise.tasks.answers.matcher import Matcher
+from equipoise.tune.record import Tuning
+from equipoise.types import Finding
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all models share: the material, its chunks, the folds, the settings and the matcher."""
+
+    material: Material
+    settings: Settings
+    matcher: Matcher
+    shelved: dict[Chunking, Shelved] = field(repr=False)
+    folds: list[Fold] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one model showed; ``stored`` is the run that it was read back from, where it was."""
+
+    facts: ModelFacts
+    tuning: Tuning
+    result: Result
+    own_details: Details = field(default_factory=dict, repr=False)
+    stored: StoredRun | None = None
+
+    @property
+    def details(self) -> Details:
+        """What people see of each question: its text, its answer, what the best configuration retrieves."""
+        return self.own_details if self.stored is None else self.stored.details
+
+    @cached_property
+    def optimization(self) -> OptimizationResult:
+        """The same in the fields of the source."""
+        return optimization_result(self.facts, self.tuning, self.result)
+
+
+def outcome(name: str, system: Retriever, plan: Plan, step: Step) -> Outcome:
+    """Tune one model and measure it honestly."""
+    start = perf_counter()
+    observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step)
+    tuned = tune(name, observed, plan.material, plan.settings, plan.folds)
+    best = observed[tuned.best]
+    facts = _facts(name, system, tuned, observed, perf_counter() - start)
+    findings = _findings(facts, tuned, best)
+    result = replace(tuned.result, findings=findings)
+    return Outcome(facts, tuned.tuning, result, _details(tuned, best, plan.material))
+
+
+def _facts(
+    name: str, system: Retriever, tuned: Tuned, observed: Mapping[Chunking, Observed], seconds: float
+) -> ModelFacts:
+    card, best = system.card, observed[tuned.best]
+    models = embedders(system)
+    dimensions = [model.dims for model in models]
+    windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
+    cut = [None if each.truncation is None else each.truncation.truncated for each in observed.values()]
+    return ModelFacts(
+        spec=name,
+        name=card.name,
+        dimensions=sum(dimensions) if dimensions else None,
+        bytes_per_vector=card.bytes_per_vector,
+        truncated_share=0.0 if best.truncation is None else best.truncation.share,
+        window=min(windows, default=None),
+        grid_chunks=sum(len(each.cut.chunks) for each in observed.values()),
+        grid_truncated=_sum(cut) if models else 0,
+        retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
+        seconds=seconds,
+        configurations=tuned.configurations,
+    )
+
+
+def _findings(facts: ModelFacts, tuned: Tuned, best: Observed) -> tuple[Finding, ...]:
+    """What is wrong with how this model was tuned, and how it reads the chunks of its best configuration."""
+    found = examine(TunedSystem.of(facts.spec, tuned.tuning))
+    seen = best.truncation
+    if seen is not None:
+        found += examine(Window(facts.spec, facts.window, seen.texts, seen.truncated, seen.lost_tokens))
+    return found
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """The sum; unknown where one of them is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _details(tuned: Tuned, best: Observed, material: Material) -> dict[str | int, Detail]:
+    """Every question with what the best configuration retrieves for it."""
+    top_k = int(str(tuned.tuning.trials[tuned.tuning.best].params["top_k"]))
+    chunks = best.cut.chunks
+    where = places(best.cut, material.documents)
+    order, scores = best.search.order[:, :top_k].tolist(), best.search.scores[:, :top_k].tolist()
+    details: dict[str | int, Detail] = {}
+    for row, question in enumerate(material.questions):
+        right = set(best.search.holders[row].tolist())
+        found = (
+            Retrieved(f"chunk {at + 1}", chunks[at].text, score, at in right, where[at])
+            for at, score in zip(order[row], scores[row], strict=True)
+        )
+        slices = {"category": question.category, "difficulty": question.difficulty}
+        details[question.id] = Detail(question.question, (question.answer,), slices, tuple(found))
+    return details
+
+
+def slices_of(material: Material) -> Mapping[str, Mapping[str, str]]:
+    """The category and the difficulty of every question."""
+    return {
+        question.id: {"category": question.category, "difficulty": question.difficulty}
+        for question in material.questions
+    }

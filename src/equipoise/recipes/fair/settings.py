@@ -1,0 +1,180 @@
+"""What is tried, and how it is judged: the grid, the baseline, the matcher, the folds and the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.embed.chunk.chunkers import CHUNKERS
+from equipoise.embed.chunk.tokenizer import tokenizer_for
+from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.recipes.fair.chunking import Chunking
+from equipoise.tune.grid import grid, overlap_fits
+from equipoise.tune.record import Params
+
+CHUNK_SIZES = (256, 384, 512)
+OVERLAPS = (25, 50, 100)
+TOP_KS = (5, 10, 15)
+BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
+"""What people use who tune nothing."""
+
+ABSENT = ("refuse", "zero", "skip")
+"""What to do with a question whose answer the document does not hold."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One comparison, apart from its models, document and questions. Make it with ``checked_settings``.
+
+    Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
+    number up to the largest of ``top_ks``, and only what retrieves no more than ``budget`` tokens a
+    question, in the mean, may be chosen.
+    """
+
+    chunk_sizes: tuple[int, ...] = CHUNK_SIZES
+    overlaps: tuple[int, ...] = OVERLAPS
+    top_ks: tuple[int, ...] = TOP_KS
+    chunkers: tuple[str, ...] = ("fixed",)
+    baseline: tuple[Chunking, int] = (Chunking("fixed", 512, 50), 10)
+    matcher: str = "words"
+    budget: float | None = None
+    folds: int = 5
+    seed: int = 0
+    absent: str = "refuse"
+    tokenizer: Any = None
+    test: str = "randomisation"
+
+    @property
+    def chunkings(self) -> tuple[Chunking, ...]:
+        """Every way to cut the documents that the grid has, in its order."""
+        found: list[Chunking] = []
+        for name in self.chunkers:
+            overlaps = self.overlaps if "overlap" in _fields(name) else (0,)
+            axes = {"chunk_size": self.chunk_sizes, "overlap": overlaps}
+            points = grid(valid=overlap_fits, **axes)
+            found += [Chunking(name, **point) for point in points]  # type: ignore[arg-type]
+        return tuple(found)
+
+    @property
+    def depth(self) -> int:
+        """How many chunks a search must return to serve every configuration."""
+        return max(*self.top_ks, self.baseline[1])
+
+    @property
+    def tried_ks(self) -> tuple[int, ...]:
+        """The top_k axis of the grid."""
+        return self.top_ks if self.budget is None else tuple(range(1, max(self.top_ks) + 1))
+
+    def params(self, chunking: Chunking, top_k: int) -> dict[str, Any]:
+        """A configuration as results name it; the chunker is named where there is a choice."""
+        named = (
+            {}
+            if self.chunkers == ("fixed",) and chunking.chunker == "fixed"
+            else {"chunker": chunking.chunker}
+        )
+        return named | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides the figures of one model, apart from the texts and the model."""
+        said = {
+            "chunkings": [repr(each) for each in self.chunkings],
+            "top_ks": self.top_ks,
+            "baseline": repr(self.baseline),
+            "matcher": self.matcher,
+            "budget": self.budget,
+            "folds": self.folds,
+            "seed": self.seed,
+            "tokenizer": tokenizer_for(self.tokenizer).name,
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def checked_settings(
+    *,
+    chunk_sizes: Iterable[int] | None = None,
+    overlaps: Iterable[int] | None = None,
+    top_ks: Iterable[int] | None = None,
+    chunkers: Iterable[str] = ("fixed",),
+    baseline_params: Mapping[str, Any] | None = None,
+    budget: float | None = None,
+    folds: int = 5,
+    absent: str = "refuse",
+    **others: Any,
+) -> Settings:
+    """The settings, when they can be: every mistake is an error that names it.
+
+    >>> checked_settings(chunk_sizes=[64, 32], overlaps=[32]).chunkings
+    (Chunking(chunker='fixed', chunk_size=64, overlap=32),)
+    """
+    if absent not in ABSENT:
+        hint = did_you_mean(absent, ABSENT) or f"choose {', '.join(ABSENT)}"
+        raise ParameterError(f"absent={absent!r} is no way to treat an absent answer", hint=hint)
+    if budget is not None and (
+        isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0
+    ):
+        raise ParameterError(f"a budget of {budget!r} tokens buys nothing", hint="give a positive number")
+    made = Settings(
+        chunk_sizes=_wholes("chunk_sizes", chunk_sizes, CHUNK_SIZES, 1),
+        overlaps=_wholes("overlaps", overlaps, OVERLAPS, 0),
+        top_ks=_wholes("top_ks", top_ks, TOP_KS, 1),
+        chunkers=_chunkers(chunkers),
+        baseline=_baseline(baseline_params),
+        budget=budget,
+        folds=_whole("folds", folds, 2),
+        absent=absent,
+        **others,
+    )
+    _ = made.chunkings  # a grid without a single valid point is refused now, not after the first model
+    return made
+
+
+def _baseline(params: Mapping[str, Any] | None) -> tuple[Chunking, int]:
+    given: Params = {**BASELINE, **(params or {})}
+    known = (*BASELINE, "chunker")
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+            raise ParameterError(f"the baseline has no parameter {name!r}", hint=hint)
+    (name,) = _chunkers([given.get("chunker", "fixed")])
+    size, overlap = _whole("chunk_size", given["chunk_size"], 1), _whole("overlap", given["overlap"], 0)
+    (point,) = grid(valid=overlap_fits, chunk_size=[size], overlap=[overlap])
+    return Chunking(name, **point), _whole("top_k", given["top_k"], 1)  # type: ignore[arg-type]
+
+
+def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names)
+    for name in found:
+        if name not in CHUNKERS:
+            raise UnknownNameError.of("chunker", str(name), CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
+    if not found:
+        raise ParameterError("no chunker was named", hint=f"known: {', '.join(CHUNKERS)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _fields(chunker: str) -> tuple[str, ...]:
+    return tuple(CHUNKERS[chunker].__dataclass_fields__)
+
+
+def _wholes(name: str, given: Iterable[Any] | None, usual: tuple[int, ...], least: int) -> tuple[int, ...]:
+    if given is None:
+        return usual
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ParameterError(f"{name} is {given!r}, and not a list", hint=f"write {name}={list(usual)}")
+    values = tuple(_whole(name, value, least) for value in given)
+    if not values:
+        raise ParameterError(f"{name} is an empty list", hint=f"leave it out for {list(usual)}")
+    return tuple(dict.fromkeys(values))
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        whole = value.__index__()
+    except AttributeError:
+        whole = None
+    if whole is None or isinstance(value, bool) or whole < least:
+        raise ParameterError(f"{name} has {value!r}; it must be a whole number of {least} or more")
+    return int(whole)

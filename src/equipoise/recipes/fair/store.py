@@ -1,0 +1,155 @@
+"""The folder of a comparison: results.json, and a run directory for every model, read back where it fits."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from equipoise.data.atomic import write_bytes
+from equipoise.errors import EquipoiseError, StoreError
+from equipoise.recipes.fair.outcome import Outcome, Plan
+from equipoise.recipes.fair.result import METRIC, ModelFacts
+from equipoise.run.cases import json_text
+from equipoise.run.manifest import Manifest, without_secrets
+from equipoise.run.store import read_manifest, read_run, write_run
+
+RUNS, RESULTS = "runs", "results.json"
+VERSION = "fair comparison 1"
+"""Grows when the same inputs would give other figures."""
+
+_INPUTS = "all inputs of this comparison"
+
+
+def is_list(output: Path) -> bool:
+    """Whether the output is a file in the source's format, rather than a folder."""
+    return output.suffix.casefold() == ".json"
+
+
+def refuse_unwritable(output: Path) -> None:
+    """Say before the work begins that the results could not be kept."""
+    if is_list(output):
+        if output.is_dir():
+            raise StoreError(f"{output} is a folder", hint="name a file, or leave .json out for a folder")
+        if not output.absolute().parent.is_dir():
+            raise StoreError(f"there is no folder {output.absolute().parent}", hint="make it first")
+    elif output.exists() and not output.is_dir():
+        raise StoreError(
+            f"{output} is a file, where a folder should be",
+            hint="name another folder, or a file that ends in .json",
+        )
+
+
+def folder_names(models: Iterable[str]) -> dict[str, str]:
+    """A folder for every model, named like it as far as file systems allow.
+
+    >>> folder_names(["sum:minilm+bm25:", "st:BAAI/bge-base-en-v1.5", "bm25", "bm25:"])
+    {'sum:minilm+bm25:': 'sum-minilm+bm25', 'st:BAAI/bge-base-en-v1.5': 'st-BAAI-bge-base-en-v1.5', \
+'bm25': 'bm25', 'bm25:': 'bm25-2'}
+    """
+    names: dict[str, str] = {}
+    for model in models:
+        plain = re.sub(r"[^\w.+,=@-]+", "-", model).strip("-.")[:120] or "model"
+        name, number = plain, 1
+        while name in names.values():
+            number += 1
+            name = f"{plain}-{number}"
+        names[model] = name
+    return names
+
+
+def input_key(plan: Plan, model_fingerprint: str) -> str:
+    """A digest of everything that decides the figures of one model."""
+    parts = (
+        VERSION,
+        METRIC,
+        plan.settings.fingerprint,
+        *plan.material.fingerprints.values(),
+        model_fingerprint,
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequence[str] = ()) -> Path:
+    """A run directory of one model."""
+    facts = done.facts
+    manifest = Manifest(
+        system=facts.spec,
+        command=without_secrets(command),
+        seed=plan.settings.seed,
+        datasets=plan.material.fingerprints,
+        inputs={_INPUTS: key},
+        parameters={
+            "model": facts.spec,
+            "model_name": facts.name,
+            **done.tuning.trials[done.tuning.best].params,
+            "matcher": plan.settings.matcher,
+            "folds": len(plan.folds),
+            "configurations": facts.configurations,
+        },
+        cost={
+            "dims": facts.dimensions,
+            "bytes_per_vector": facts.bytes_per_vector,
+            "seconds": facts.seconds,
+            "truncated_share": facts.truncated_share,
+            "retrieved_tokens": facts.retrieved_tokens,
+            "window": facts.window,
+            "grid_chunks": facts.grid_chunks,
+            "grid_truncated": facts.grid_truncated,
+        },
+    ).finish()
+    return write_run(path, done.result, manifest=manifest, details=done.details, tuning=done.tuning)
+
+
+def read_outcome(path: Path, key: str) -> Outcome | None:
+    """The finished run of the same inputs that lies there; None where there is none.
+
+    A directory that cannot be read is no reason to fail: it is computed again and replaced.
+    """
+    try:
+        manifest = read_manifest(path)
+        if not manifest.complete or manifest.inputs.get(_INPUTS) != key:
+            return None
+        stored = read_run(path, evidence=False)
+        if stored.tuning is None or stored.result.names != (METRIC,):
+            return None
+    except EquipoiseError:
+        return None
+    return Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored)
+
+
+def _facts(manifest: Manifest) -> ModelFacts:
+    """What ``write_outcome`` said of the model."""
+    cost = manifest.cost
+    return ModelFacts(
+        spec=manifest.system,
+        name=str(manifest.parameters["model_name"]),
+        dimensions=_whole(cost["dims"]),
+        bytes_per_vector=cost["bytes_per_vector"],
+        truncated_share=cost["truncated_share"],
+        window=_whole(cost["window"]),
+        grid_chunks=_whole(cost["grid_chunks"]) or 0,
+        grid_truncated=_whole(cost["grid_truncated"]),
+        retrieved_tokens=cost["retrieved_tokens"],
+        seconds=float(cost["seconds"] or 0.0),
+        configurations=int(manifest.parameters["configurations"]),
+    )
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def write_results(output: Path, content: Any) -> Path:
+    """The JSON file of all models; into the folder, or as the file itself."""
+    file = output if is_list(output) else output / RESULTS
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(file, f"{json_text(content, indent=2)}\n".encode())
+    except OSError as error:
+        raise StoreError(
+            f"{file} cannot be written: {error.strerror}", hint="choose another folder"
+        ) from error
+    return file

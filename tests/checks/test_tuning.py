@@ -1,0 +1,156 @@
+"""The checks of tuning complain of what deserves it and are silent on what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import Window
+from equipoise.checks.tuning import TunedSystem, TuningBudgets, Windows
+from equipoise.tune.grid import grid
+from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.types import Finding
+
+NAN = float("nan")
+
+
+def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float | None = None) -> Tuning:
+    """A tuning over two chunk sizes and three depths, nested in two folds."""
+    points = grid(chunk_size=[256, 512], top_k=[5, 10, 20])
+    trials = tuple(Trial(point, value(**point), cost=100.0) for point in points)
+    best = max(range(len(trials)), key=lambda place: trials[place].value)
+    chosen = FoldChoice(trials[best].params, trials[best].value, 0.6, 50)
+    return Tuning(
+        "accuracy",
+        trials,
+        best,
+        0,
+        trials[best].value,
+        0.6,
+        (chosen, chosen),
+        cost_unit="tokens",
+        budget=budget,
+    )
+
+
+def found(thing: object, code: str) -> list[Finding]:
+    return [finding for finding in examine(thing) if finding.code == code]
+
+
+def rising(chunk_size: int, top_k: int) -> float:
+    return 0.5 + top_k / 100 + (chunk_size == 512) / 10
+
+
+def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> None:
+    (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
+    assert finding.subject == "minilm"
+    assert finding.sentence.startswith("accuracy 0.8000 is the best of 6 trials on the same units")
+    assert finding.evidence[1] == "on units that had no say it is 0.6000, -0.2000"
+
+
+def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
+    seen = replace(tuning(rising), folds=(), nested=NAN)
+    (finding,) = found(TunedSystem.of("minilm", seen), "EQ201")
+    assert len(finding.evidence) == 1
+
+
+def test_a_nested_figure_is_free_of_that() -> None:
+    assert found(TunedSystem.of("minilm", tuning(rising)), "EQ201") == []
+
+
+def test_a_single_trial_is_no_choice() -> None:
+    seen = tuning(rising)
+    alone = replace(seen, trials=seen.trials[:1], best=0, folds=(), nested=NAN)
+    assert examine(TunedSystem.of("minilm", alone)) == ()
+
+
+def test_a_depth_that_can_only_help_is_named_with_its_ladder() -> None:
+    (finding,) = found(TunedSystem.of("minilm", tuning(rising)), "EQ202")
+    assert "top_k was tuned over 5, 10, 20 without a budget" in finding.sentence
+    assert finding.evidence[0] == "top_k 5: 0.5500, 10: 0.6000, 20: 0.7000 (chunk_size 256)"
+    assert len(finding.evidence) == 2
+
+
+def test_trials_in_any_order_show_the_same_ladder() -> None:
+    seen = tuning(rising)
+    turned = replace(seen, trials=seen.trials[::-1], best=0)
+    (finding,) = found(TunedSystem.of("minilm", turned), "EQ202")
+    assert finding.evidence[1] == "top_k 5: 0.5500, 10: 0.6000, 20: 0.7000 (chunk_size 256)"
+
+
+def test_a_budget_gives_the_depth_a_price() -> None:
+    assert found(TunedSystem.of("minilm", tuning(rising, budget=2000)), "EQ202") == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [lambda chunk_size, top_k: 0.9 - top_k / 100, lambda **params: 0.7, lambda **params: NAN],
+    ids=["falling", "flat", "undefined"],
+)
+def test_a_depth_that_does_not_only_help_is_a_choice(value: Callable[..., float]) -> None:
+    assert found(TunedSystem.of("minilm", tuning(value)), "EQ202") == []
+
+
+def test_one_fall_among_all_combinations_makes_it_a_choice() -> None:
+    def once(chunk_size: int, top_k: int) -> float:
+        return 0.1 if (chunk_size, top_k) == (512, 20) else rising(chunk_size, top_k)
+
+    assert found(TunedSystem.of("minilm", tuning(once)), "EQ202") == []
+
+
+def test_a_depth_that_was_not_tuned_is_not_named() -> None:
+    trials = tuple(Trial({"chunk_size": size, "top_k": 5}, size / 1000) for size in (256, 512))
+    seen = replace(tuning(), trials=trials, best=1)
+    assert found(TunedSystem.of("minilm", seen), "EQ202") == []
+
+
+def test_other_parameters_that_can_only_help_can_be_named() -> None:
+    trials = tuple(Trial({"probes": probes}, probes / 10) for probes in (1, 4, 8))
+    seen = replace(tuning(), trials=trials, best=2)
+    assert found(TunedSystem.of("index", seen), "EQ202") == []
+    assert len(found(TunedSystem("index", seen, nested=True, depths=["probes"]), "EQ202")) == 1
+
+
+def test_unequal_numbers_of_trials_are_listed() -> None:
+    fewer = replace(tuning(), trials=tuning().trials[:1])
+    (finding,) = examine(TuningBudgets.of({"minilm": tuning(), "use": tuning(), "bm25:": fewer}))
+    assert finding.code == "EQ203"
+    assert finding.sentence.startswith("minilm got 6 trials and bm25: 1:")
+    assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25:: 1 trial")
+
+
+def test_equal_numbers_of_trials_are_fair() -> None:
+    assert examine(TuningBudgets.of({"minilm": tuning(), "bm25:": tuning()})) == ()
+    assert examine(TuningBudgets({})) == ()
+
+
+def window(model: str, truncated: int | None, tokens: int | None = 256) -> Window:
+    return Window(model, tokens=tokens, texts=200, truncated=truncated, lost_tokens=truncated)
+
+
+def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
+    (finding,) = examine(Windows([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)]))
+    assert finding.code == "EQ205"
+    assert finding.sentence == (
+        "minilm loses the end of 0.9500 of the texts, of which it reads 256 tokens, "
+        "and bm25: reads all to the end"
+    )
+    assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [],
+        [window("a", 0), window("b", 0)],
+        [window("a", 100), window("b", 100)],
+        [window("a", 100), window("b", None)],
+        [window("a", 2), window("b", 0)],
+    ],
+    ids=["none", "all whole", "alike", "unknown", "a hundredth"],
+)
+def test_texts_that_are_read_alike_are_fair(windows: list[Window]) -> None:
+    assert examine(Windows(windows)) == ()
