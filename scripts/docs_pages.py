@@ -1,0 +1,195 @@
+"""Pages of the documentation that are read off the program: metrics, checks, commands and tests.
+
+A hook of mkdocs (see mkdocs.yml). Nothing is written into docs/: the pages exist while the site is built.
+Figures of examples are computed then, so that no page shows a number that the program does not give.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from equipoise.checks.catalogue import CHECKS
+from equipoise.cli.explain import pages_about
+from equipoise.cli.program import cli
+from equipoise.metrics.catalogue import builtin
+from equipoise.report.facts import Page
+from equipoise.stats.family import CORRECTIONS
+from equipoise.stats.paired import TESTS
+
+KINDS = {
+    "ranking": "Where the right answers rank",
+    "labels": "Classes and clusters",
+    "sets": "Sets of terms",
+    "pairs": "Pairs of numbers",
+    "space": "The shape of a space",
+}
+"""What each kind of evidence is about, for people who do not know its name."""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the generated pages into the places that mkdocs.yml keeps for them."""
+    pages = {
+        "reference/metrics/": ["reference/metrics/index.md", *sorted(_metric_pages(), key=str.casefold)],
+        "reference/checks/": ["reference/checks/index.md", *_check_pages()],
+    }
+    config.nav = _filled(config.nav, pages)
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages to those that lie in docs/."""
+    made: dict[str, Callable[[], str]] = {
+        **_metric_pages(),
+        **_check_pages(),
+        "reference/metrics/index.md": _list_of_metrics,
+        "reference/checks/index.md": _list_of_checks,
+        "reference/commands.md": _commands,
+        "reference/tests.md": _tests,
+    }
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content()))
+    return files
+
+
+def _filled(nav: Any, pages: dict[str, list[str]]) -> Any:
+    if isinstance(nav, str):
+        return pages.get(nav, nav)
+    if isinstance(nav, list):
+        return [_filled(each, pages) for each in nav]
+    return {title: _filled(below, pages) for title, below in nav.items()}
+
+
+def _metric_pages() -> dict[str, Callable[[], str]]:
+    """A page a metric: namesakes of different kinds of evidence have a page each."""
+    return {
+        f"reference/metrics/{_slug(kind, symbol)}.md": partial(_metric, kind, symbol)
+        for kind, symbol in _metrics()
+    }
+
+
+def _metrics() -> Iterator[tuple[str, str]]:
+    for metric in builtin():
+        yield metric.evidence.kind, metric.symbol
+
+
+def _metric(kind: str, symbol: str) -> str:
+    page = next(page for page in pages_about(symbol, builtin()) if page.facts["evidence"] == kind)
+    declared = next(each for each in builtin() if (each.evidence.kind, each.symbol) == (kind, symbol))
+    return _markdown(page, formula=declared.formula)
+
+
+def _check_pages() -> dict[str, Callable[[], str]]:
+    return {f"reference/checks/{check.code}.md": partial(_check, check.code) for check in CHECKS}
+
+
+def _check(code: str) -> str:
+    check = next(check for check in CHECKS if check.code == code)
+    page = pages_about(code, builtin())[0]
+    shown = _markdown(Page(page.title, page.text, page.facts))
+    return (
+        f"{shown}\n## Example\n\n```python\n{check.example}\n```\n\n```text\n{_printed(check.example)}\n```\n"
+    )
+
+
+def _printed(example: str) -> str:
+    """What the example's last line gives, as an interpreter would show it."""
+    *before, last = example.rstrip().splitlines()
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec("\n".join(before), names)
+        value = eval(last, names)
+    findings = value if isinstance(value, tuple) else (value,)
+    return "\n".join(map(str, findings))
+
+
+def _list_of_metrics() -> str:
+    lines = [
+        "# Metrics",
+        "",
+        "What each figure means, with its formula, its chance level and a worked example.",
+        "",
+    ]
+    for kind, title in KINDS.items():
+        lines += [f"## {title}", "", "| metric | |", "|---|---|"]
+        for metric in builtin():
+            if metric.evidence.kind == kind:
+                lines.append(f"| [`{metric.symbol}`]({_slug(kind, metric.symbol)}.md) | {metric.title} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _list_of_checks() -> str:
+    lines = ["# Checks", "", "What the program says when data or claims deserve suspicion.", ""]
+    lines += ["| code | | severity |", "|---|---|---|"]
+    lines += [f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in CHECKS]
+    return "\n".join(lines)
+
+
+def _commands() -> str:
+    lines = ["# Commands", ""]
+    context = click.Context(cli, info_name="eq", color=False, max_content_width=100, terminal_width=100)
+    for path, command in _below(cli, context):
+        lines += [f"{'#' * min(4, len(path) + 1)} {' '.join(['eq', *path])}", ""]
+        inner = click.Context(
+            command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100
+        )
+        lines += ["```text", command.get_help(inner), "```", ""]
+    return "\n".join(lines)
+
+
+def _below(
+    group: click.Command, context: click.Context, *path: str
+) -> Iterator[tuple[list[str], click.Command]]:
+    if not isinstance(group, click.Group):
+        return
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None:
+            yield [*path, name], command
+            yield from _below(command, context, *path, name)
+
+
+def _tests() -> str:
+    pages = [page for name in [*TESTS, *CORRECTIONS] for page in pages_about(name, builtin())]
+    return "# Tests and corrections\n\n" + "\n".join(_markdown(page, level=2) for page in pages)
+
+
+def _markdown(page: Page, *, level: int = 1, formula: str = "") -> str:
+    lines = [f"{'#' * level} {_escaped(page.title.replace('  ', ': ', 1))}", ""]
+    lines += [f"{_escaped(paragraph)}\n" for paragraph in page.text.split("\n\n") if paragraph]
+    if formula:
+        lines += [_mathml(formula), ""]
+    facts = {name: fact for name, fact in page.facts.items() if fact and not (formula and name == "formula")}
+    lines += ["| | |", "|---|---|"] if facts else []
+    lines += [f"| {name} | {_escaped(fact)} |" for name, fact in facts.items()]
+    for title, block in page.blocks.items():
+        if block:
+            lines += ["", f"{'#' * (level + 1)} {title}", "", "```text", *block, "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _mathml(formula: str) -> str:
+    """Browsers draw MathML themselves, so no script is needed."""
+    if "\\" not in formula:
+        return f"```text\n{formula}\n```"
+    from latex2mathml.converter import convert
+
+    drawn: str = convert(formula, display="block")
+    return drawn
+
+
+def _slug(kind: str, symbol: str) -> str:
+    return f"{kind}-{re.sub(r'[^A-Za-z0-9]+', '-', symbol).strip('-')}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([|<>*_`\[\]])", r"\\\1", " ".join(text.split()))

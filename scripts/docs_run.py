@@ -1,0 +1,91 @@
+"""Commands and code in the documentation are run while the site is built, and what they print is shown.
+
+A hook of mkdocs. In a page, a block marked ``eq`` holds commands, one a line, and a block marked
+``python run`` holds code; all blocks of a page share a folder and its names. The folder starts with the
+sample data. A command that fails fails the build, unless its line ends with ``# exit N``. An image in
+``figures/`` is one that the blocks have drawn.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.pages import Page
+
+import equipoise.data
+
+SAMPLES = Path(equipoise.data.__file__).parent / "samples"
+BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
+EXIT = re.compile(r"\s+# exit (\d+)$")
+WIDTH = "98"
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """The page with the outputs of its blocks, and with its figures inside."""
+    if not BLOCK.search(markdown):
+        return markdown
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
+        (folder / "figures").mkdir()
+        names: dict[str, Any] = {}
+
+        def run(block: re.Match[str]) -> str:
+            kind, source = block.groups()
+            try:
+                return _commands(source, folder) if kind == "eq" else _code(source, folder, names)
+            except Exception as error:
+                raise PluginError(f"{page.file.src_uri}: {source.strip()}\n{error}") from error
+
+        shown = BLOCK.sub(run, markdown)
+        return FIGURE.sub(lambda figure: f"![{figure[1]}]({_data(folder / figure[2])})", shown)
+
+
+def _commands(source: str, folder: Path) -> str:
+    parts = []
+    for line in source.strip().splitlines():
+        expected = EXIT.search(line)
+        words = shlex.split(EXIT.sub("", line))
+        ended = subprocess.run(
+            [sys.executable, "-m", "equipoise", *words[1:]],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ended.returncode != int(expected[1] if expected else 0):
+            raise RuntimeError(f"exit {ended.returncode}: {ended.stderr}")
+        said = ended.stdout or (ended.stderr if expected else "")
+        parts.append(f"```console\n$ {EXIT.sub('', line)}\n{said.rstrip()}\n```")
+    return "\n\n".join(parts)
+
+
+def _code(source: str, folder: Path, names: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
+        exec(compile(source, "<documentation>", "exec"), names)
+    said = printed.getvalue().rstrip()
+    return f"```python\n{source}```" + (f"\n\n```text\n{said}\n```" if said else "")
+
+
+def _data(file: Path) -> str:
+    if not file.is_file():
+        drawn = ", ".join(each.name for each in file.parent.iterdir()) or "none"
+        raise PluginError(f"no block has drawn {file.name}; drawn were: {drawn}")
+    kind = "svg+xml" if file.suffix == ".svg" else file.suffix.lstrip(".")
+    return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
