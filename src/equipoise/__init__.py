@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from equipoise.geometry.search import nearest
     from equipoise.metrics.base import BaseMetric
     from equipoise.metrics.parse import parse
+    from equipoise.recipes.fair.compare import optimize_model, run_fair_comparison
+    from equipoise.recipes.fair.evaluator import BinaryEvaluator
+    from equipoise.recipes.fair.validation import validate_fixture
     from equipoise.run.evaluate import compare, evaluate
     from equipoise.run.manifest import Manifest
     from equipoise.run.store import StoredRun, load_evidence, read_run, write_run
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BaseMetric": "equipoise.metrics.base",
+    "BinaryEvaluator": "equipoise.recipes.fair.evaluator",
     "Comparison": "equipoise.stats.comparison",
     "Dataset": "equipoise.data.dataset",
     "EquipoiseError": "equipoise.errors",
@@ -62,14 +66,18 @@ _HOMES = {
     "evaluate": "equipoise.run.evaluate",
     "load_evidence": "equipoise.run.store",
     "nearest": "equipoise.geometry.search",
+    "optimize_model": "equipoise.recipes.fair.compare",
     "parse": "equipoise.metrics.parse",
     "read_run": "equipoise.run.store",
     "retriever": "equipoise.embed.retriever",
+    "run_fair_comparison": "equipoise.recipes.fair.compare",
+    "validate_fixture": "equipoise.recipes.fair.validation",
     "write_run": "equipoise.run.store",
 }
 
 __all__ = [
     "BaseMetric",
+    "BinaryEvaluator",
     "Comparison",
     "Dataset",
     "EquipoiseError",
@@ -93,9 +101,12 @@ __all__ = [
     "evaluate",
     "load_evidence",
     "nearest",
+    "optimize_model",
     "parse",
     "read_run",
     "retriever",
+    "run_fair_comparison",
+    "validate_fixture",
     "write_run",
 ]
 

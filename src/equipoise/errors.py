@@ -8,6 +8,7 @@ EquipoiseError          E100   anything the program refuses to do             ex
 │   ├── NotFiniteError  E207   NaN or infinity where a number must stand
 │   └── PairingError    E208   systems that were not measured on the same units
 ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
+│   └── AbsentRunError  E301   a run that does not lie in the folder
 ├── ParameterError      E310   a parameter outside what it may be             exit 2
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
@@ -107,6 +108,12 @@ class UnknownNameError(EquipoiseError):
         did you mean nDCG?
         """
         return cls(f"no {kind} is called {name!r}", hint=did_you_mean(name, known) or more)
+
+
+class AbsentRunError(UnknownNameError):
+    """A run that does not lie in the folder, or no longer does."""
+
+    code = "E301"
 
 
 class ParameterError(EquipoiseError):

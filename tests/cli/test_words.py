@@ -1,4 +1,4 @@
-"""The commands that explain: ls, explain, doctor, demo, completion, help and version."""
+"""The commands that explain: ls, explain, doctor, completion, help and version."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch)
 def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
-    for_users = {name for name in declared if name not in ("test", "engines", "dev", "bench")}
+    for_users = {name for name in declared if name not in ("test", "engines", "dev", "docs", "bench")}
     assert {extra for _, extra in EXTRAS.values()} == for_users
     for package, (_, extra) in EXTRAS.items():
         assert any(re.split(r"[\[>=]", each)[0] == package for each in declared[extra]), package
@@ -189,15 +189,6 @@ def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
 def test_the_doctor_notices_a_missing_part(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.cli.doctor._installed", lambda package: None)
     assert eq("doctor").exit_code == 4
-
-
-def test_the_demo_needs_nothing_and_shows_the_way(eq, folder) -> None:
-    done = eq("demo", "-o", "results")
-    assert done.exit_code == 0
-    assert "best first" in done.stdout
-    assert "61 passages about bread" in done.stderr
-    assert (folder / "results" / "bm25" / "manifest.json").is_file()
-    assert json.loads(eq("demo", "--json").stdout)["primary"] == "nDCG@10"
 
 
 def completions(eq, line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sample data hold together, and the script makes the very runs that are shipped."""
+"""The bread samples hold together, and the script makes the very runs that are shipped."""
 
 from __future__ import annotations
 

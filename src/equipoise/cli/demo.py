@@ -1,40 +1,42 @@
-"""``eq demo``: models that work here, compared on data that comes with the program."""
+"""``eq demo``: models that work here, compared on a document that comes with the program."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from equipoise.checks.catalogue import examine
-from equipoise.checks.subjects import LineUp
-from equipoise.cli import exits, options
-from equipoise.cli.compare import Settings, show
-from equipoise.cli.output import Output, Step, pass_output
-from equipoise.cli.scoring import Statistics, catalogue_with, refuse_unwritable, write_runs
-from equipoise.data.dataset import Dataset
-from equipoise.evidence.base import Evidence
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.stats.result import Result
+from equipoise.cli import options
+from equipoise.cli.output import Output, pass_output
+
+if TYPE_CHECKING:
+    from equipoise.recipes.fair.comparison import FairComparison
+    from equipoise.recipes.fair.outcome import Plan
 
 HELP = """
 \b
   eq demo
   eq demo -o results/ --json
 
-Let the models that work here answer sample questions about bread, beside systems that only look at
-words, and compare them: nothing to download, nothing to prepare. With -o, each also leaves a run
-directory.
+Let the models that work here look for the answers to questions about a text on how people
+learned to keep time, beside systems that only look at words: nothing to download, nothing to
+prepare. Each is tuned by itself, on a small grid, and scored on questions that did not tune
+it. With -o, results.json and a run directory a system are written.
 """
 
-PRIMARY = "nDCG@10"
-WORDS = ("bm25", "tfidf", "hash")
 MODELS = ("minilm", "use", "wordllama")
+WORDS = ("bm25", "tfidf", "hash")
+CHUNK_SIZES, OVERLAPS = (50, 100, 200), (0, 20)
+BUDGET = 800
+"""Tokens that a system may retrieve for a question: four of the largest chunks, 16 of the smallest."""
+
+BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
 
 
-@click.command(help=HELP, short_help="Compare models on sample data.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write a run directory for each system here.")
+@click.command(help=HELP, short_help="Compare models on a sample document.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write the results here.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
 )
@@ -42,54 +44,73 @@ MODELS = ("minilm", "use", "wordllama")
 @pass_output
 def demo(out: Output, output: str | None, seed: int) -> int:
     """See ``HELP``."""
-    from equipoise.data.sample import bread
     from equipoise.embed.inventory import inventory
+    from equipoise.recipes.fair.compare import compare_models
+    from equipoise.recipes.fair.comparison import exit_code
+    from equipoise.recipes.fair.models import named_models
+    from equipoise.recipes.fair.store import refuse_unwritable
 
     if output is not None:
-        refuse_unwritable(output)
-    data = bread()
-    models = [each.spec for each in inventory() if each.spec in MODELS and each.works]
-    systems = (*models, *WORDS)
-    out.note(
-        f"{len(systems)} systems search {len(data.items)} passages about bread for the answers to "
-        f"{len(data.units)} questions.\n"
-    )
-    settings = Settings(primary=PRIMARY, statistics=Statistics(seed=seed))
-    with out.progress(len(systems) + 1) as step:
-        gathered: dict[str, Evidence | Result] = dict(_rankings(data, systems, step))
-        step("comparing")
-        comparison = settings.compare(gathered, catalogue_with(()))
-    show(out, replace(comparison, findings=comparison.findings + examine(LineUp(systems))))
-    if output is not None:
-        _keep(out, data, gathered, output, seed)
-    missing = sorted(set(MODELS) - set(models))
+        refuse_unwritable(Path(output))
+    plan = _plan(seed)
+    here = [each.spec for each in inventory() if each.spec in MODELS and each.works]
+    models = named_models([*here, *WORDS])
+    _announce(out, plan, len(models))
+    with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
+        found = compare_models(models, plan, step=step, output=output, command=out.command)
+    _show(out, found, output)
+    missing = [name for name in MODELS if name not in here]
     if missing:
         out.note(f"To let {', '.join(missing)} join in, see eq ls models.")
-    return exits.DONE
+    return exit_code(found.failures)
 
 
-def _rankings(data: Dataset, systems: tuple[str, ...], step: Step) -> dict[str, Evidence]:
-    """Where each system ranks the right passages."""
-    from equipoise.embed.retriever import retriever
-    from equipoise.tasks.retrieve import retrieve
+def _plan(seed: int) -> Plan:
+    """The sample document and its questions, and the grid that each system is tuned on."""
+    from equipoise.data.sample import timekeeping
+    from equipoise.recipes.fair.compare import planned
+    from equipoise.recipes.fair.settings import checked_settings
 
-    ranked: dict[str, Evidence] = {}
-    for system in systems:
-        step(f"asking {system}")
-        ranked[system] = retrieve(retriever(system), data)
-    return ranked
+    document, questions = timekeeping()
+    settings = checked_settings(
+        chunk_sizes=CHUNK_SIZES,
+        overlaps=OVERLAPS,
+        top_ks=[BUDGET // min(CHUNK_SIZES)],
+        budget=BUDGET,
+        baseline_params=BASELINE,
+        tokenizer="words",  # so that the figures do not depend on which tokenizers are installed
+        seed=seed,
+    )
+    return planned(document, questions, settings)
 
 
-def _keep(out: Output, data: Dataset, gathered: dict[str, Evidence | Result], folder: str, seed: int) -> None:
-    """A run directory for each system."""
-    runs = []
-    for system, evidence in gathered.items():
-        manifest = replace(
-            Manifest.start(system, command=out.command, seed=seed), datasets={data.name: data.fingerprint}
-        )
-        if isinstance(evidence, Evidence):
-            result = evaluate(evidence, PRIMARY, system=system, seed=seed)
-            runs.append((result, manifest.finish()))
-    with out.progress(len(runs)) as step:
-        for path in write_runs(runs, folder, step):
-            out.note(f"wrote {path}")
+def _announce(out: Output, plan: Plan, systems: int) -> None:
+    """Say what is compared and what is tried, before the wait."""
+    words = sum(len(each.text.split()) for each in plan.material.documents)
+    out.note(
+        f"{systems} systems look for the answers to {len(plan.material.questions)} questions in a text of "
+        f"{words:,} words about keeping time.\n"
+        f"Each is tuned by itself: chunks of {_either(CHUNK_SIZES)} tokens that overlap by "
+        f"{_either(OVERLAPS)},\nand as many as fit into {BUDGET} tokens. "
+        "A token is a word or a punctuation mark.\n"
+    )
+
+
+def _either(numbers: tuple[int, ...]) -> str:
+    *others, last = map(str, numbers)
+    return f"{', '.join(others)} or {last}"
+
+
+def _show(out: Output, found: FairComparison, output: str | None) -> None:
+    """The report for people or as data, where it was written, and what to type next."""
+    from equipoise.report.fair import fair_report
+
+    if out.json:
+        out.data(found.to_dict())
+    else:
+        out.show(*fair_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    if output is not None:
+        out.note(f"wrote {output}")
+    if not out.json and not out.quiet:
+        folder = None if output is None else shlex.quote(output.rstrip("/"))
+        out.text(f"\nNext: {'eq demo -o results/' if folder is None else f'eq compare {folder}/runs/*'}")

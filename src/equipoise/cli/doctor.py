@@ -44,6 +44,12 @@ EXTRAS = {
     "qdrant-client": ("qdrant_client", "qdrant"),
     "torch": ("torch", "torch"),
     "pyarrow": ("pyarrow", "parquet"),
+    "pypdf": ("pypdf", "documents"),
+    "python-docx": ("docx", "documents"),
+    "jinja2": ("jinja2", "report"),
+    "vl-convert-python": ("vl_convert", "report"),
+    "starlette": ("starlette", "view"),
+    "uvicorn": ("uvicorn", "view"),
 }
 """The module of every optional package, and the extra that brings it."""
 

@@ -18,6 +18,12 @@ NAMES = ("eq", "equipoise")
 COMMANDS = {
     "score": Entry("equipoise.cli.score:score", "Score runs or logits: each figure with how sure it is."),
     "compare": Entry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
+    "fair": Entry("equipoise.cli.fair.group:fair", "Compare embedding models on a document of your own."),
+    "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
+    "view": Entry("equipoise.cli.view:view", "Look at all results in a browser, live while one is running."),
+    "export": Entry(
+        "equipoise.cli.export:export", "Take results with you: LaTeX, Markdown, CSV, a model card."
+    ),
     "demo": Entry("equipoise.cli.demo:demo", "Compare systems on data that comes with the program."),
     "embed": Entry("equipoise.cli.embed:embed", "Embed the texts of a file; nothing is embedded twice."),
     "cache": Entry("equipoise.cli.cache:cache", "Show or shrink the cache of vectors."),

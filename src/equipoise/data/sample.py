@@ -1,4 +1,4 @@
-"""The sample data that comes with the program: questions about bread."""
+"""The sample data that come with the program: questions about bread, and a text about keeping time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from equipoise.data.dataset import Dataset
+from equipoise.data.documents import read_document
+from equipoise.data.fixture import Question, read_fixture
 from equipoise.data.runs import read_qrels
 from equipoise.data.tables import read_rows
 
@@ -14,6 +16,16 @@ def bread() -> Dataset:
     """61 passages, 80 questions, graded judgements; ``wording`` says how near a question is to the text."""
     with as_file(files("equipoise.data") / "samples") as folder:
         return _read(folder)
+
+
+def timekeeping() -> tuple[str, tuple[Question, ...]]:
+    """A document of some 9,000 words on how people learned to keep time, and 130 questions on it.
+
+    The answers stand in the document word for word. The questions are of all six categories and three
+    difficulties.
+    """
+    with as_file(files("equipoise.data") / "samples" / "timekeeping") as folder:
+        return read_document(folder / "timekeeping.md"), read_fixture(folder / "questions.jsonl")
 
 
 def _read(folder: Path) -> Dataset:

@@ -15,15 +15,18 @@ UNFOLDED = 10_000
 READABLE = 100
 """Paragraphs are not wider than this, however wide the screen is."""
 
+ROOMY = UNFOLDED - 1
+"""A width at which no table has to shorten anything, and paragraphs are folded."""
 
-def console(stream: TextIO) -> Console:
+
+def console(stream: TextIO, width: int | None = None) -> Console:
     """A console for the stream: plain where nobody watches or ``NO_COLOR`` is set."""
     from rich.console import Console
 
     folded = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(
         file=stream,
-        width=None if folded else UNFOLDED,
+        width=width or (None if folded else UNFOLDED),
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,

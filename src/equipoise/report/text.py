@@ -6,18 +6,18 @@ import sys
 from io import StringIO
 from typing import Any
 
-from equipoise.report.terminal import console
+from equipoise.report.terminal import ROOMY, console
 
 
 def plain_text(*parts: Any) -> str:
-    """Tables and paragraphs as text: one line a sentence, no colours.
+    """Tables and paragraphs as text, whatever screen there is: tables whole, paragraphs folded, no colours.
 
     >>> from equipoise.report.terminal import heading
     >>> plain_text(heading("Results"))
     'Results\\n'
     """
     stream = StringIO()
-    console(stream).print(*parts, sep="\n", crop=False)
+    console(stream, ROOMY).print(*parts, sep="\n", crop=False)
     return stream.getvalue()
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from equipoise.errors import StoreError, did_you_mean
-from equipoise.evidence.base import Evidence, unpack
+from equipoise.evidence.base import Evidence, pack, unpack
 from equipoise.run.cases import Cases, number
 from equipoise.stats.interval import Interval
 from equipoise.stats.result import Estimate, Result
-from equipoise.types import Direction, Finding, Severity
+from equipoise.types import Direction, Finding, Floats, Severity
 
 KINDS = {
     "ranking": ("equipoise.evidence.ranking", "Ranking"),
@@ -47,12 +50,24 @@ def restored_result(content: Any, cases: Cases, *, source: str) -> Result:
         ) from error
 
 
+def packed_errors(errors: Mapping[str, Floats]) -> bytes:
+    """The redrawn errors of all metrics, as ``errors_from`` reads them."""
+    return pack({"metrics": np.array(list(errors)), "errors": np.array(list(errors.values()))})
+
+
+def errors_from(file: Path) -> dict[str, Floats]:
+    """The redrawn errors that a run directory keeps, by metric."""
+    arrays = _unpacked(file)
+    try:
+        names, errors = arrays["metrics"].tolist(), np.asarray(arrays["errors"], dtype=np.float64)
+        return {str(name): row for name, row in zip(names, errors, strict=True)}
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{file} holds no redrawn errors: {error}", hint="run the command again") from error
+
+
 def evidence_from(file: Path) -> Evidence:
     """Evidence of whatever kind the file holds."""
-    try:
-        arrays = unpack(file)
-    except (zlib.error, struct.error, KeyError, NotImplementedError, RuntimeError) as error:
-        raise StoreError(f"{file} is a damaged evidence file: {error}") from error
+    arrays = _unpacked(file)
     kind = str(arrays.pop("kind", ""))
     if kind not in KINDS:
         raise StoreError(
@@ -66,6 +81,13 @@ def evidence_from(file: Path) -> Evidence:
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreError(f"{file} lacks a part of its {kind} evidence: {error}") from error
     return evidence
+
+
+def _unpacked(file: Path) -> dict[str, Any]:
+    try:
+        return unpack(file)
+    except (zlib.error, struct.error, KeyError, NotImplementedError, RuntimeError) as error:
+        raise StoreError(f"{file} is a damaged evidence file: {error}") from error
 
 
 def _estimate(content: Any) -> Estimate:

@@ -5,6 +5,7 @@ result.json     the figures, each with its unit, interval, n, undefined count an
 cases.jsonl     the values of every unit
 evidence.npz    what was observed, so that it can be scored again
 details.jsonl   what people see of a unit: its text, the right answers, what was retrieved (where it is known)
+errors.npz      how far off each figure was when all was drawn anew (where its units depend on each other)
 tuning.json     how the system's parameters were chosen (where they were)
 """
 
@@ -29,14 +30,14 @@ from equipoise.evidence.base import Evidence, pack
 from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
 from equipoise.run.details import Detail, Details, detail_lines, parse_details
 from equipoise.run.manifest import STATUS_SETTINGS, Manifest, Status
-from equipoise.run.restore import evidence_from, restored_result
+from equipoise.run.restore import errors_from, evidence_from, packed_errors, restored_result
 from equipoise.run.swap import replaced_directory, standing, unfinished
 from equipoise.stats.result import Result
 from equipoise.tune.record import Tuning
 
 MANIFEST, RESULT, CASES, EVIDENCE = "manifest.json", "result.json", "cases.jsonl", "evidence.npz"
-DETAILS, TUNING = "details.jsonl", "tuning.json"
-FILES = (MANIFEST, RESULT, CASES, EVIDENCE, DETAILS, TUNING)
+DETAILS, TUNING, ERRORS = "details.jsonl", "tuning.json", "errors.npz"
+FILES = (MANIFEST, RESULT, CASES, EVIDENCE, DETAILS, TUNING, ERRORS)
 _CHANGED = "the directory was changed after it was written: run the command again"
 _ATTEMPTS = 3
 
@@ -100,6 +101,8 @@ def write_run(
     files = {RESULT: _encoded(result.to_dict()), CASES: _cases(result)}
     if result.evidence is not None:
         files[EVIDENCE] = pack({"kind": np.array(result.evidence.kind), **result.evidence.to_arrays()})
+    if result.errors:
+        files[ERRORS] = packed_errors(result.errors)
     if details:
         files[DETAILS] = _bytes("".join(f"{line}\n" for line in detail_lines(details)))
     if tuning is not None:
@@ -230,6 +233,8 @@ def _read(folder: Path, manifest: Manifest, *, evidence: bool) -> StoredRun:
             raise StoreError(f"{folder} lacks {name}{unwhole}", hint="run the command again")
     cases = _read_cases(folder / CASES, manifest)
     result = restored_result(_json(folder / RESULT), cases, source=str(folder / RESULT))
+    if (folder / ERRORS).is_file():
+        result = replace(result, errors=errors_from(folder / ERRORS))
     if EVIDENCE in wanted:
         result = replace(result, evidence=_read_evidence(folder / EVIDENCE, cases, manifest))
     return StoredRun(_with_status(result, manifest), manifest, folder)

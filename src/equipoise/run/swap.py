@@ -26,7 +26,7 @@ def replaced_directory(target: Path) -> Iterator[Path]:
     """A directory to write into, which takes the place of ``target`` when the block ends well."""
     target.parent.mkdir(parents=True, exist_ok=True)
     clean_up(target)
-    writer = f"{_host()}-{os.getpid()}-{os.urandom(4).hex()}"
+    writer = f"{host()}-{os.getpid()}-{os.urandom(4).hex()}"
     part, old = (target.with_name(f".{target.name}.{writer}{ending}") for ending in (PART, OLD))
     part.mkdir()
     try:
@@ -55,14 +55,14 @@ def unfinished(target: Path) -> list[Path]:
 
 def clean_up(target: Path) -> None:
     """Undo what writers left behind that are gone: bring the old directory back, or remove leftovers."""
-    aside = [path for path in _beside(target, OLD) if _is_abandoned(path, target)]
+    aside = [path for path in _beside(target, OLD) if is_abandoned(path, target)]
     for path in sorted(aside, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         if target.exists():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.rename(target)
     for path in unfinished(target):
-        if _is_abandoned(path, target):
+        if is_abandoned(path, target):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -106,10 +106,10 @@ def _writer(path: Path, target: Path) -> tuple[str, int] | None:
     return None if match is None else (match["host"], int(match["process"]))
 
 
-def _is_abandoned(path: Path, target: Path) -> bool:
+def is_abandoned(path: Path, target: Path) -> bool:
     """Whether the writer ran on this host and is gone."""
     writer = _writer(path, target)
-    return writer is not None and writer[0] == _host() and not _is_alive(writer[1])
+    return writer is not None and writer[0] == host() and not _is_alive(writer[1])
 
 
 def _is_alive(process: int) -> bool:
@@ -124,5 +124,6 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _host() -> str:
+def host() -> str:
+    """This machine, as writers name it in what they leave behind."""
     return f"{crc32(socket.gethostname().encode()):08x}"

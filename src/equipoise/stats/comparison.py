@@ -28,6 +28,7 @@ from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
 from equipoise.stats.paired import find_test
 from equipoise.stats.pairing import Pairing, pair_results
+from equipoise.stats.redrawn import errors_of, with_redrawn_errors
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.verdict import sentences
@@ -205,7 +206,10 @@ def _contrasts(
     """All pairs on all metrics, and the resampled scores of those that are no means."""
     columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
     _refuse_untestable(columns, primary, pairing, question.test)
-    contrasts = unit_contrasts(columns, pairing.systems, pairing.clusters, question)
+    contrasts = with_redrawn_errors(
+        unit_contrasts(columns, pairing.systems, pairing.clusters, question),
+        {result.system: result for result in pairing.results},
+    )
     resampled: dict[str, JointScores | None] = {}
     for name in names:
         if not pairing.has_parts(name):
@@ -248,7 +252,7 @@ def _comparison(
         leader=None if np.isnan(scores[best]) else systems[best],
         bands=dict(zip(systems, bands.letters, strict=True)),
         ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
-        families={name: _family(name, contrasts[name], correction) for name in names},
+        families={name: _family(name, contrasts[name], correction, results) for name in names},
         question=question,
         correction=correction,
     )
@@ -307,15 +311,18 @@ def _corrected(contrasts: Sequence[Contrast], correction: str) -> list[Contrast]
     return [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
 
 
-def _family(metric: str, contrasts: Sequence[Contrast], correction: str) -> str:
-    """What p on this metric was corrected for, as a caption says it."""
+def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
+    """What p on this metric was corrected for, as a caption says it, and whether choices were redrawn."""
     tested = sum(not isnan(each.p) for each in contrasts)
     if tested == 0:
         return f"no pair tested on {metric}"
+    redrawn = ""
+    if sum(errors_of(result, metric) is not None for result in results) > 1:
+        redrawn = ", with the choice of parameters redrawn"
     if tested == 1:
-        return f"one pair on {metric}, nothing to correct for"
+        return f"one pair on {metric}{redrawn}, nothing to correct for"
     title = CORRECTIONS[correction][1]
-    return f"{title} over the {tested} pairs on {metric}"
+    return f"{title} over the {tested} pairs on {metric}{redrawn}"
 
 
 def _scores(pairing: Pairing, metric: str) -> Floats:

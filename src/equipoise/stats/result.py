@@ -63,7 +63,8 @@ class Result:
     """What one system scored, unit by unit and in sum.
 
     ``per_unit`` and ``weights`` are keyed by metric name; a corpus-level metric has neither, and
-    a metric whose units all count alike has no weights.
+    a metric whose units all count alike has no weights. ``errors`` belongs to a figure whose units depend on
+    each other: how far off it was when everything was drawn anew (see ``stats.redrawn``).
     """
 
     system: str
@@ -75,6 +76,7 @@ class Result:
     evidence: Evidence | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, Floats] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, metric: str) -> Estimate:
         """The estimate of a metric, under any of its names: ``result["Acc@1"]`` is ``result["HR@1"]``."""

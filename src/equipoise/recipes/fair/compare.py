@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from equipoise.recipes.fair.store import (
 )
 from equipoise.recipes.fair.tuning import answer_folds
 from equipoise.run.evaluate import compare
+from equipoise.run.progress import reported
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.paired import find_test
 from equipoise.stats.slices import sliced
@@ -158,17 +160,20 @@ def compare_models(
     outcomes: list[Outcome] = []
     keys: dict[str, str] = {}
     failures: dict[str, EquipoiseError] = {}
-    for name, model in models.items():
-        keys[name] = ""
-        path = None if runs is None else runs / folders[name]
-        try:
-            done, keys[name] = _model(name, model, plan, path, step or _silent, cache=cache, threads=threads)
-        except Exception as error:  # whatever one model does, the others keep what they have
-            failures[name] = _told(name, error)
-            continue
-        if path is not None and done.stored is None:
-            write_outcome(path, done, plan, keys[name], command)
-        outcomes.append(done)
+    steps = len(models) * (len(plan.shelved) + 1)
+    watched = None if runs is None else target
+    with reported(watched, "fair comparison", steps, command=command, step=step) as tell:
+        for name, model in models.items():
+            keys[name] = ""
+            path = None if runs is None else runs / folders[name]
+            try:
+                done, keys[name] = _model(name, model, plan, path, tell, cache=cache, threads=threads)
+            except Exception as error:  # whatever one model does, the others keep what they have
+                failures[name] = _told(name, error)
+                continue
+            if path is not None and done.stored is None:
+                write_outcome(path, done, plan, keys[name], command)
+            outcomes.append(done)
     if not outcomes:
         raise next(iter(failures.values()))
     found = _claims(tuple(outcomes), plan, failures, keys, tuple(command))
@@ -182,10 +187,10 @@ def _model(
 ) -> tuple[Outcome, str]:
     """One model, read back where a finished run of the same inputs lies at the path."""
     step(f"{name}: loading")
-    system = loaded(model, cache=cache, threads=threads)
-    key = input_key(plan, system.fingerprint)
-    kept = None if path is None else read_outcome(path, key)
-    return (outcome(name, system, plan, step) if kept is None else kept), key
+    with loaded(model, cache=cache, threads=threads) as system:
+        key = input_key(plan, name, system.fingerprint)
+        kept = None if path is None else read_outcome(path, key)
+        return (outcome(name, system, plan, step) if kept is None else kept), key
 
 
 def _told(name: str, error: Exception) -> EquipoiseError:
@@ -231,8 +236,5 @@ def _mcnemar(outcomes: Sequence[Outcome], settings: Settings) -> Comparison | No
     whole = all(set(each.result.per_unit[METRIC].tolist()) <= {0.0, 1.0} for each in outcomes)
     if len(outcomes) < 2 or not whole:
         return None
-    return compare([each.result for each in outcomes], METRIC, test="mcnemar", seed=settings.seed)
-
-
-def _silent(text: str, /) -> None:
-    """Nobody watches."""
+    exact = [replace(each.result, errors={}) for each in outcomes]
+    return compare(exact, METRIC, test="mcnemar", seed=settings.seed)

@@ -11,7 +11,7 @@ from equipoise.embed.retriever import Retriever
 from equipoise.metrics.functions import hit
 from equipoise.recipes.fair.chunking import Chunking, Cut
 from equipoise.recipes.fair.material import Material
-from equipoise.recipes.fair.remember import Truncation, embedders, remembering, truncation
+from equipoise.recipes.fair.remember import Truncation, embedders, truncation
 from equipoise.recipes.fair.shelf import Shelved
 from equipoise.tasks.answers.evidence import AnswerSearch, search_answers
 from equipoise.tasks.answers.matcher import Matcher
@@ -46,13 +46,15 @@ def observe(
     matcher: Matcher,
     step: Step,
 ) -> dict[Chunking, Observed]:
-    """Let one system answer all questions from all chunkings, each at every top_k up to the depth."""
-    remembered = remembering(system)
-    _embed_all(remembered, [each.cut for each in shelved.values()], material)
+    """Let one system answer all questions from all chunkings, each at every top_k up to the depth.
+
+    The system should be a remembering one, so that no text is embedded twice.
+    """
+    _embed_all(system, [each.cut for each in shelved.values()], material)
     observed = {}
     for chunking, shelf in shelved.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
-        observed[chunking] = _observe(remembered, shelf, material, depth, matcher)
+        observed[chunking] = _observe(system, shelf, material, depth, matcher)
     return observed
 
 

@@ -9,6 +9,7 @@ from equipoise.checks.fixture import AnswerPlaces, AnswersInDocument, RetrievedS
 from equipoise.checks.subjects import LineUp, Window
 from equipoise.checks.tuning import TuningBudgets, Windows
 from equipoise.recipes.fair.outcome import Outcome, Plan
+from equipoise.recipes.fair.result import ModelFacts
 from equipoise.recipes.fair.shelf import Shelved
 from equipoise.recipes.fair.validation.places import places
 from equipoise.tasks.answers.normal import normalised
@@ -22,15 +23,13 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan) -> tuple[Finding, ...]:
         *_about_material(plan),
         *examine(LineUp([each.spec for each in facts])),
         *examine(TuningBudgets.of({each.facts.spec: each.tuning for each in outcomes})),
-        *examine(
-            Windows(
-                [
-                    Window(each.spec, each.window, each.grid_chunks, each.grid_truncated, None)
-                    for each in facts
-                ]
-            )
-        ),
+        *examine(Windows([_window(each) for each in facts])),
     )
+
+
+def _window(facts: ModelFacts) -> Window:
+    """What a model does not read of the chunks of the whole grid, which are the same for all."""
+    return Window(facts.spec, facts.window, facts.grid_chunks, facts.grid_truncated, None)
 
 
 def _about_material(plan: Plan) -> tuple[Finding, ...]:

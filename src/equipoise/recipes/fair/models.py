@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any
 
@@ -12,6 +13,7 @@ from equipoise.embed.model import Embedder
 from equipoise.embed.retriever import Retriever, is_fusion, retriever
 from equipoise.embed.spec import Spec, parse_spec
 from equipoise.errors import DuplicateError, ParameterError
+from equipoise.recipes.fair.remember import embedders
 
 
 def named_models(models: Any) -> dict[str, Any]:
@@ -32,9 +34,19 @@ def named_models(models: Any) -> dict[str, Any]:
     return named
 
 
-def loaded(model: Any, *, cache: Any = None, threads: int = 1) -> Retriever:
-    """The model as a system that retrieves; this may take a while, and may fail."""
-    return retriever(model, cache=cache, threads=threads)
+@contextmanager
+def loaded(model: Any, *, cache: Any = None, threads: int = 1) -> Iterator[Retriever]:
+    """The model as a system that retrieves; this may take a while, and may fail.
+
+    What was loaded here is let go afterwards; a model that was given as an object stays as it is.
+    """
+    system = retriever(model, cache=cache, threads=threads)
+    try:
+        yield system
+    finally:
+        if isinstance(model, str | PathLike | Spec):
+            for each in embedders(system):
+                each.close()
 
 
 def _name(model: Any) -> str:

@@ -15,7 +15,7 @@ from equipoise.embed.retriever import Retriever
 from equipoise.recipes.fair.chunking import Chunking, places
 from equipoise.recipes.fair.engine import Observed, Step, observe
 from equipoise.recipes.fair.material import Material
-from equipoise.recipes.fair.remember import embedders
+from equipoise.recipes.fair.remember import embedders, remembering
 from equipoise.recipes.fair.result import ModelFacts, OptimizationResult, optimization_result
 from equipoise.recipes.fair.settings import Settings
 from equipoise.recipes.fair.shelf import Shelved
@@ -52,7 +52,7 @@ class Outcome:
 
     @property
     def details(self) -> Details:
-        """What people see of each question: its text, its answer, what the best configuration retrieves."""
+        """What people see of each question: its text, its answer, what was retrieved for it."""
         return self.own_details if self.stored is None else self.stored.details
 
     @cached_property
@@ -64,13 +64,14 @@ class Outcome:
 def outcome(name: str, system: Retriever, plan: Plan, step: Step) -> Outcome:
     """Tune one model and measure it honestly."""
     start = perf_counter()
+    system = remembering(system)
     observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step)
     tuned = tune(name, observed, plan.material, plan.settings, plan.folds)
     best = observed[tuned.best]
     facts = _facts(name, system, tuned, observed, perf_counter() - start)
     findings = _findings(facts, tuned, best)
     result = replace(tuned.result, findings=findings)
-    return Outcome(facts, tuned.tuning, result, _details(tuned, best, plan.material))
+    return Outcome(facts, tuned.tuning, result, _details(tuned, observed, plan.material))
 
 
 def _facts(
@@ -111,18 +112,23 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _details(tuned: Tuned, best: Observed, material: Material) -> dict[str | int, Detail]:
-    """Every question with what the best configuration retrieves for it."""
-    top_k = int(str(tuned.tuning.trials[tuned.tuning.best].params["top_k"]))
-    chunks = best.cut.chunks
-    where = places(best.cut, material.documents)
-    order, scores = best.search.order[:, :top_k].tolist(), best.search.scores[:, :top_k].tolist()
+def _details(
+    tuned: Tuned, observed: Mapping[Chunking, Observed], material: Material
+) -> dict[str | int, Detail]:
+    """Every question with what was retrieved for it by the configuration that scored it."""
+    where = {
+        chunking: places(observed[chunking].cut, material.documents)
+        for chunking in {chunking for chunking, _ in tuned.scored_by}
+    }
     details: dict[str | int, Detail] = {}
-    for row, question in enumerate(material.questions):
-        right = set(best.search.holders[row].tolist())
+    for row, (question, (chunking, k)) in enumerate(zip(material.questions, tuned.scored_by, strict=True)):
+        seen = observed[chunking]
+        right = set(seen.search.holders[row].tolist())
         found = (
-            Retrieved(f"chunk {at + 1}", chunks[at].text, score, at in right, where[at])
-            for at, score in zip(order[row], scores[row], strict=True)
+            Retrieved(f"chunk {at + 1}", seen.cut.chunks[at].text, score, at in right, where[chunking][at])
+            for at, score in zip(
+                seen.search.order[row, :k].tolist(), seen.search.scores[row, :k].tolist(), strict=True
+            )
         )
         slices = {"category": question.category, "difficulty": question.difficulty}
         details[question.id] = Detail(question.question, (question.answer,), slices, tuple(found))

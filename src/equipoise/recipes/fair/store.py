@@ -1,4 +1,8 @@
-"""The folder of a comparison: results.json, and a run directory for every model, read back where it fits."""
+"""The folder of a comparison, from which finished models are read back.
+
+results.json        every figure of every model, and the claims
+runs/MODEL/         a run directory, as eq compare and eq report read them
+"""
 
 from __future__ import annotations
 
@@ -60,9 +64,10 @@ def folder_names(models: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def input_key(plan: Plan, model_fingerprint: str) -> str:
-    """A digest of everything that decides the figures of one model."""
+def input_key(plan: Plan, name: str, model_fingerprint: str) -> str:
+    """A digest of everything that decides the figures of one model, and of what it is called."""
     parts = (
+        name,
         VERSION,
         METRIC,
         plan.settings.fingerprint,
@@ -113,9 +118,9 @@ def read_outcome(path: Path, key: str) -> Outcome | None:
         if not manifest.complete or manifest.inputs.get(_INPUTS) != key:
             return None
         stored = read_run(path, evidence=False)
-        if stored.tuning is None or stored.result.names != (METRIC,):
+        if stored.tuning is None or METRIC not in stored.result.errors:
             return None
-    except EquipoiseError:
+    except (EquipoiseError, OSError):
         return None
     return Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,23 +16,34 @@ from equipoise.recipes.fair.material import Material
 from equipoise.recipes.fair.result import METRIC
 from equipoise.recipes.fair.settings import Settings
 from equipoise.stats.numbers import count, figure
+from equipoise.stats.redrawn import DRAWS
 from equipoise.stats.result import Result
 from equipoise.stats.tabled import result_of_values
 from equipoise.tune.budget import best_within, frontier
 from equipoise.tune.nested import Nested, nested_choice
 from equipoise.tune.record import FoldChoice, Trial, Tuning
-from equipoise.types import Bools
+from equipoise.tune.redraw import choice_errors, nested_interval
+from equipoise.types import Bools, Floats
+
+Point = tuple[Chunking, int]
+"""A way of cutting, and how many chunks are retrieved."""
 
 TOKENS = "tokens"
+_REDRAWN = 1
+"""The stream of randomness of the redrawn choices; the folds have their own."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The record of a tuning and the result on questions that had no say; ``best`` is what to deploy."""
+    """The record of a tuning and the result on questions that had no say.
+
+    ``best`` is what to deploy; ``scored_by`` is what each question was scored by, chosen without it.
+    """
 
     tuning: Tuning
     result: Result
     best: Chunking
+    scored_by: tuple[Point, ...]
     configurations: int
 
 
@@ -77,7 +89,16 @@ def tune(
         points.append(settings.baseline)
     trials = tuple(_trial(observed, chunking, k, settings) for chunking, k in points)
     values = np.array([observed[chunking].hits[k - 1] for chunking, k in points])
-    chosen = nested_choice(values, parts, allowed=_allowed(trials, configurations, settings))
+    allowed = _allowed(trials, configurations, settings)
+    chosen = nested_choice(values, parts, allowed=allowed)
+    # The same questions are drawn for every model, so that their errors pair.
+    errors = choice_errors(
+        values,
+        parts,
+        allowed=allowed,
+        clusters=material.groups,
+        rng=np.random.default_rng([settings.seed, _REDRAWN]),
+    )
     every = [
         _trial(observed, chunking, k, settings)
         for chunking in settings.chunkings
@@ -97,8 +118,19 @@ def tune(
         budget=settings.budget,
         within_budget=None if settings.budget is None else best_within(edge, settings.budget),
     )
-    result = _result(system, chosen, tuning, trials, material, settings, parts)
-    return Tuned(tuning, result, points[chosen.best][0], configurations)
+    result = _result(system, chosen, errors, tuning, material, settings)
+    scored_by = {
+        unit: points[place]
+        for place, (_, test) in zip(chosen.chosen.tolist(), parts, strict=True)
+        for unit in test.tolist()
+    }
+    return Tuned(
+        tuning,
+        result,
+        points[chosen.best][0],
+        tuple(scored_by[unit] for unit in range(len(material.ids))),
+        configurations,
+    )
 
 
 def _trial(observed: Mapping[Chunking, Observed], chunking: Chunking, k: int, settings: Settings) -> Trial:
@@ -140,25 +172,33 @@ def _choices(chosen: Nested, trials: tuple[Trial, ...], parts: list[Fold]) -> tu
 def _result(
     system: str,
     chosen: Nested,
+    errors: Floats,
     tuning: Tuning,
-    trials: tuple[Trial, ...],
     material: Material,
     settings: Settings,
-    parts: list[Fold],
 ) -> Result:
     """The honest result; its chance level is that of the configurations that scored it."""
-    sizes = [len(test) for _, test in parts]
-    luck = [trials[place].chance or 0.0 for place in chosen.chosen.tolist()]
+    sizes = [choice.n for choice in tuning.folds]
+    luck = [tuning.trials[place].chance or 0.0 for place in chosen.chosen.tolist()]
     return result_of_values(
         system,
         material.ids,
         {METRIC: chosen.values},
         chance={METRIC: float(np.average(luck, weights=sizes))},
+        intervals={METRIC: nested_interval(chosen, errors)},
+        errors={METRIC: errors},
         seed=settings.seed,
         settings={
             "matcher": settings.matcher,
-            "folds": len(parts),
+            "folds": len(sizes),
             "configurations": len(tuning.trials),
+            DRAWS: _draws(material, settings, len(sizes)),
             **({} if settings.budget is None else {"budget": settings.budget}),
         },
     )
+
+
+def _draws(material: Material, settings: Settings, parts: int) -> str:
+    """Names what was drawn anew: the same for every model on the same questions, folds and seed."""
+    drawn = "\0".join([str(settings.seed), str(parts), *material.ids, *map(str, material.groups)])
+    return hashlib.sha256(drawn.encode()).hexdigest()[:16]

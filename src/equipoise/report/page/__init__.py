@@ -1,0 +1,1 @@
+"""The page as data: what a report says, before anybody decides how it looks."""

@@ -1,0 +1,154 @@
+"""How systems were tuned: the grid, what each fold chose, and what more of the cost would buy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from equipoise.report.page.figures import number
+from equipoise.report.page.model import Fold, Grid, HeatCell, TrialPoint, Tuned
+from equipoise.report.page.shades import shade
+from equipoise.report.page.subject import Subject
+from equipoise.stats.numbers import count, figure, signed
+from equipoise.stats.result import Result
+from equipoise.tune.record import Params, Trial, Tuning
+from equipoise.types import Direction
+
+BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
+Key = tuple[tuple[str, str], ...]
+
+
+def tuned(subject: Subject) -> tuple[Tuned, ...]:
+    """The tuning of every system that was tuned."""
+    return tuple(
+        _tuned(run.result.system, run.tuning, _better(run.result, run.tuning.metric))
+        for run in subject.runs
+        if run.tuning is not None
+    )
+
+
+def _better(result: Result, metric: str) -> Direction:
+    """Which way the tuned metric is better: as the result has it, else upwards, as shares are."""
+    known = result.estimates.get(metric)
+    return Direction.UP if known is None else known.better
+
+
+def _tuned(system: str, tuning: Tuning, better: Direction) -> Tuned:
+    chosen = Counter(_key(fold.params) for fold in tuning.folds)
+    frontier = [_key(trial.params) for trial in tuning.frontier]
+    within = None if tuning.within_budget is None else frontier[tuning.within_budget]
+    points = tuple(
+        _point(
+            trial,
+            chosen=chosen[_key(trial.params)],
+            best=place == tuning.best,
+            baseline=place == tuning.baseline,
+            frontier=_key(trial.params) in frontier,
+            within_budget=_key(trial.params) == within,
+        )
+        for place, trial in enumerate(tuning.trials)
+    )
+    by_key = {point.params: point for point in points}
+    return Tuned(
+        system=system,
+        metric=tuning.metric,
+        facts=_facts(tuning),
+        trials=points,
+        grid=_grid(points, better),
+        folds=tuple(
+            Fold(
+                name=str(place + 1),
+                chosen=_label(_key(fold.params)),
+                inner=fold.inner,
+                outer=fold.outer,
+                inner_text=figure(fold.inner),
+                outer_text=figure(fold.outer),
+                n=count(fold.n),
+            )
+            for place, fold in enumerate(tuning.folds)
+        ),
+        frontier=tuple(by_key[key] for key in frontier if key in by_key),
+        cost_unit=tuning.cost_unit,
+        budget=tuning.budget,
+        caption=(
+            f"{system}: parameters are chosen on the inner folds, and the nested score is from units that "
+            "had no say in the choice. The optimistic score is that of the best point on the units that "
+            "chose it."
+        ),
+    )
+
+
+def _facts(tuning: Tuning) -> tuple[tuple[str, str], ...]:
+    facts = [
+        ("nested score", figure(tuning.nested)),
+        ("optimistic score", figure(tuning.optimistic)),
+        ("gap", signed(tuning.gap)),
+        ("best point", _label(_key(tuning.trials[tuning.best].params))),
+    ]
+    if tuning.baseline is not None:
+        start = tuning.trials[tuning.baseline]
+        facts.append(("baseline", f"{_label(_key(start.params))}: {figure(start.value)}"))
+    if tuning.budget is not None:
+        held = tuning.within_budget
+        what = "nothing" if held is None else _affordable(tuning.frontier[held])
+        facts.append((f"within {figure(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), what))
+    return tuple(facts)
+
+
+def _affordable(trial: Trial) -> str:
+    return f"{_label(_key(trial.params))}: {figure(trial.value)}"
+
+
+def _point(trial: Trial, **marks: bool | int) -> TrialPoint:
+    key = _key(trial.params)
+    return TrialPoint(
+        label=_label(key),
+        params=key,
+        value=trial.value,
+        text=figure(trial.value),
+        cost=None if trial.cost is None else number(trial.cost),
+        cost_text="" if trial.cost is None else figure(trial.cost, 0),
+        **marks,  # type: ignore[arg-type]
+    )
+
+
+def _grid(points: Sequence[TrialPoint], better: Direction) -> Grid:
+    """The last parameter that varies runs across, the others down."""
+    names = list(dict.fromkeys(name for point in points for name, _ in point.params))
+    varying = [name for name in names if len({dict(point.params).get(name) for point in points}) > 1]
+    across = varying[-1] if varying else (names[-1] if names else "")
+    columns = tuple(dict.fromkeys(dict(point.params).get(across, "") for point in points))
+    down = [name for name in varying if name != across]
+    cells: dict[str, dict[str, HeatCell]] = {}
+    values = [point.value for point in points]
+    for point in points:
+        params = dict(point.params)
+        label = ", ".join(params.get(name, "") for name in down)
+        cells.setdefault(label, {})[params.get(across, "")] = _heat(point, values, better)
+    rows = tuple((label, tuple(row.get(column) for column in columns)) for label, row in cells.items())
+    return Grid(", ".join(down), across, columns, rows)
+
+
+def _heat(point: TrialPoint, values: Sequence[float], better: Direction) -> HeatCell:
+    marks = [
+        mark
+        for mark, holds in ((BEST, point.best), (BASELINE, point.baseline), (BUDGET, point.within_budget))
+        if holds
+    ]
+    if point.chosen:
+        marks.append(f"{CHOSEN} by {point.chosen}")
+    return HeatCell(
+        point.text,
+        number(point.value),
+        shade(point.value, values, better),
+        point.cost_text,
+        marks=tuple(marks),
+    )
+
+
+def _key(params: Params) -> Key:
+    return tuple((name, str(value)) for name, value in params.items())
+
+
+def _label(key: Key) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in key)

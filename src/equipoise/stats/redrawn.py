@@ -1,0 +1,73 @@
+"""Figures whose units depend on each other, and what that does to a difference of two.
+
+A unit that is scored by what other units chose is not independent of them, and a paired test that takes it
+for that finds too many differences. Such a figure comes with the errors that it made when everything was
+drawn and chosen anew (``tune.redraw``), and two systems are told apart only where the test and these errors
+both say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from equipoise.stats.contrast import Contrast
+from equipoise.stats.interval import Interval, t_interval
+from equipoise.stats.result import Result
+from equipoise.types import Floats
+
+DRAWS = "draws"
+"""The setting that names what was drawn: the errors of results that agree on it pair."""
+
+_SLACK = 1e-12
+
+
+def redrawn_difference(
+    difference: float, errors: Floats, degrees: float, level: float = 0.95
+) -> tuple[Interval, float]:
+    """The interval of a difference from its redrawn errors, and the two-sided p of "no difference".
+
+    p is the share of errors that are as large as the difference, and never 0.
+
+    >>> interval, p = redrawn_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
+    >>> p, interval.method
+    (0.4, 't-nested')
+    """
+    interval = t_interval(difference, root_mean_square(errors), degrees, level, method="t-nested")
+    extreme = np.count_nonzero(np.abs(errors) >= abs(difference) - _SLACK)
+    return interval, float((extreme + 1) / (len(errors) + 1))
+
+
+def with_redrawn_errors(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
+    """The contrasts with the larger of both p, where both systems bring errors of the metric."""
+    return [_judged(each, results[each.a], results[each.b]) for each in contrasts]
+
+
+def errors_of(result: Result, metric: str) -> Floats | None:
+    """The redrawn errors of a metric, where the result brings them."""
+    return result.errors.get(metric)
+
+
+def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
+    a, b = errors_of(first, seen.metric), errors_of(second, seen.metric)
+    if a is None or b is None or seen.n < 2:
+        return seen
+    size = min(len(a), len(b))
+    # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
+    paired = first.settings.get(DRAWS) == second.settings.get(DRAWS)
+    errors = a[:size] - (b[:size] if paired else b[:size][::-1])
+    interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
+    return replace(
+        seen,
+        p=max(seen.p, p) if seen.p == seen.p else p,
+        interval=interval if interval.width > 0 else seen.interval,
+    )
+
+
+def root_mean_square(errors: Floats) -> float:
+    """The size of errors around 0; 0 where none is known."""
+    known = errors[~np.isnan(errors)]
+    return sqrt(float(np.mean(np.square(known)))) if len(known) else 0.0

@@ -1,0 +1,73 @@
+"""``eq demo``: the fair comparison, on the document that comes with the program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli import demo
+from equipoise.embed import inventory
+from equipoise.embed.inventory import Lack, Listed
+
+WORDS = ["bm25", "tfidf", "hash"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_but_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models of the demo are not installed, so that it takes seconds here."""
+    absent = [Listed(name, name, "nothing", Lack("a package", "pip install it")) for name in demo.MODELS]
+    monkeypatch.setattr(inventory, "inventory", lambda: absent)
+
+
+def test_it_needs_no_model_and_says_what_is_compared(eq) -> None:
+    done = eq("demo", env={"COLUMNS": "100"})
+    assert done.exit_code == 0
+    assert "3 systems look for the answers to 130 questions" in done.stderr
+    assert "chunks of 50, 100 or 200 tokens that overlap by 0 or 20" in done.stderr
+    assert "To let minilm, use, wordllama join in, see eq ls models." in done.stderr
+    assert done.stdout.rstrip().endswith("Next: eq demo -o results/")
+
+
+def test_the_honest_table_comes_before_the_optimistic_one(eq) -> None:
+    printed = eq("demo", env={"COLUMNS": "100"}).stdout
+    assert printed.startswith("Accuracy on 130 questions that had no say in the parameters")
+    assert printed.index("Nested cross-validation") < printed.index("Optimistic, in percent")
+
+
+def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) -> None:
+    done = eq("demo", "-o", "my results/", "--json")
+    told = json.loads(done.stdout)
+    assert [each["model_spec"] for each in told["models"]] == WORDS
+    assert sorted(path.name for path in (folder / "my results" / "runs").iterdir()) == sorted(WORDS)
+    written = json.loads((folder / "my results" / "results.json").read_text())
+    assert written["settings"]["budget"] == demo.BUDGET
+    runs = [f"my results/runs/{name}" for name in WORDS]
+    again = json.loads(eq("compare", *runs, "--json").stdout)
+    assert again["order"] == told["comparison"]["order"]
+    assert eq("demo", "-o", "my results/").stdout.rstrip().endswith("Next: eq compare 'my results'/runs/*")
+
+
+def test_words_beat_the_floor_within_the_budget(eq) -> None:
+    told = json.loads(eq("demo", "--json").stdout)
+    accuracy = {each["model_spec"]: each["nested_accuracy"] for each in told["models"]}
+    assert 60 < accuracy["bm25"] < 95
+    assert accuracy["hash"] < accuracy["bm25"] - 20
+    spent = [each["tokens"] for each in map(_best, told["models"])]
+    assert all(tokens <= demo.BUDGET for tokens in spent)
+
+
+def _best(model: dict) -> dict:
+    """The configuration that scored best, with the tokens it retrieves."""
+    return next(
+        each
+        for each in model["all_results"]
+        if all(each[key] == value for key, value in model["best_params"].items())
+    )
+
+
+def test_a_file_where_the_folder_should_be_is_refused_before_the_work(eq, folder: Path) -> None:
+    done = eq("demo", "-o", "truth.qrels")
+    assert done.exit_code == 2
+    assert "systems look for" not in done.stderr

@@ -1,0 +1,158 @@
+"""``eq fair compare``: the words as they are typed, the report, the files, the exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import BashComplete
+
+from equipoise.cli.program import cli
+from equipoise.recipes.fair.result import SOURCE_KEYS
+from fair_sample import document, pairs
+
+GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def fair(eq: Run, folder: Path) -> Run:
+    """The command over a small document, with further words."""
+    text = document()
+    (folder / "document.md").write_text(text)
+    (folder / "fixture.json").write_text(json.dumps(pairs(text)))
+
+    def run(*words: str, doc: str = "document.md", qa: str = "fixture.json") -> Any:
+        return eq("fair", "compare", "--doc", doc, "--qa", qa, *words)
+
+    return run
+
+
+def test_the_honest_table_comes_first_and_the_optimistic_one_is_named(fair: Run) -> None:
+    done = fair("--models", "bm25:", "hash", *GRID)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Accuracy on 30 questions that had no say in the parameters"
+    assert lines[2].split()[:3] == ["band", "model", "accuracy"]
+    assert done.stdout.index("Optimistic, in percent") < done.stdout.index("Best accuracy for a number")
+    assert "Accuracy by kind of question" in done.stdout
+    assert "EQ105" in done.stdout
+
+
+def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) -> None:
+    spaces = fair("--models", "bm25:", "hash", *GRID, "--json")
+    commas = fair(
+        "--models", "bm25:", "--models", "hash", "--chunk-sizes", "16,24", "--overlaps=0,4",
+        "--top-ks", "1", "--top-ks", "3", "--tokenizer", "words", "--json",
+    )  # fmt: skip
+    first, second = (json.loads(done.stdout) for done in (spaces, commas))
+    for content in (first, second):
+        for model in content["models"]:
+            model.pop("optimization_time_seconds")
+    assert first == second
+    assert first["settings"]["chunk_sizes"] == [16, 24]
+
+
+def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(
+    fair: Run, folder: Path, eq: Run
+) -> None:
+    first = fair("--models", "bm25:", *GRID, "-o", "results")
+    second = fair("--models", "bm25:", "hash", *GRID, "-o", "results")
+    assert first.exit_code == second.exit_code == 0
+    assert "bm25:: read back from results, nothing computed again" in second.stderr
+    assert "hash: read back" not in second.stderr
+    assert "Next: eq compare results/runs/*" in second.stdout
+    again = eq("compare", "results/runs/bm25", "results/runs/hash")
+    assert again.exit_code == 0
+    assert "nested accuracy on 30 units" in again.stdout
+
+
+def test_a_json_file_holds_the_keys_of_the_source(fair: Run, folder: Path) -> None:
+    done = fair("--models", "bm25:", "hash", *GRID, "--output", "results.json", "--quiet")
+    assert done.exit_code == 0
+    assert [tuple(model) for model in json.loads((folder / "results.json").read_text())] == [SOURCE_KEYS] * 2
+
+
+def test_a_budget_and_all_chunkers(fair: Run) -> None:
+    done = fair(
+        "--models", "bm25:", "hash", *GRID, "--budget", "40", "--chunkers", "fixed", "section", "sentence"
+    )
+    assert done.exit_code == 0, done.output
+    assert "within 40 retrieved tokens" in done.stdout
+
+
+def test_quiet_leaves_the_tables_alone(fair: Run) -> None:
+    done = fair("--models", "bm25:", "hash", *GRID, "-q")
+    assert "Nested cross-validation" not in done.stdout
+    assert "Findings" not in done.stdout
+
+
+def test_verbose_shows_what_each_fold_chose(fair: Run) -> None:
+    assert "What was chosen without each fold" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
+
+
+def test_a_gate_closes_on_grave_findings(fair: Run) -> None:
+    done = fair("--models", "bm25:", "hash", *GRID, "--fail-on", "issue")
+    assert done.exit_code == 1
+    assert "--fail-on issue: EQ105" in done.stderr
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_others_alone(fair: Run, folder: Path) -> None:
+    done = fair("--models", "bm25:", "vectors:missing.npz", "hash", *GRID, "-o", "results")
+    assert done.exit_code == 3
+    assert "vectors:missing.npz failed" in done.stdout
+    assert "missing.npz" in done.stderr
+    assert "computes only what is missing" in done.stderr
+    assert sorted(path.name for path in (folder / "results" / "runs").iterdir()) == ["bm25", "hash"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--models", "minilmm", "bm25:"], "did you mean minilm"),
+        (["--models", "bm25:", "--chunk-sizes", "8", "--overlaps", "8"], "none of the 1 configurations"),
+        (["--models", "bm25:", "--chunk-sizes", "many"], "not a valid integer range"),
+        (["--models", "bm25:", "--matcher", "wrods"], "did you mean words"),
+        (["--models", "bm25:", "--chunkers", "fixed", "sections"], "did you mean section"),
+        (["--models", "bm25:", "--budget", "0"], "not in the range"),
+        (["--models", "bm25:", "-o", "document.md"], "is a file"),
+        ([], "missing option '--models'"),
+    ],
+)
+def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], told: str) -> None:
+    done = fair(*words)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_empty_document_and_a_missing_fixture_are_bad_input(fair: Run, folder: Path) -> None:
+    (folder / "empty.txt").write_text("\n")
+    assert fair("--models", "bm25:", doc="empty.txt").exit_code == 2
+    assert fair("--models", "bm25:", qa="nothing.json").exit_code == 2
+
+
+def test_absent_answers_are_refused_with_the_remedies(fair: Run, folder: Path) -> None:
+    asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
+    (folder / "lost.json").write_text(json.dumps(asked))
+    refused = fair("--models", "bm25:", *GRID, qa="lost.json")
+    assert refused.exit_code == 2
+    assert "nowhere at all" in refused.stderr
+    assert "--absent zero" in refused.stderr
+    assert fair("--models", "bm25:", *GRID, "--absent", "skip", qa="lost.json").exit_code == 0
+
+
+def test_models_are_completed_after_the_first_one() -> None:
+    shell = BashComplete(cli, {}, "eq", "_EQ_COMPLETE")
+    found = shell.get_completions(["fair", "compare", "--models", "minilm"], "wordl")
+    assert [item.value for item in found] == ["wordllama"]
+
+
+def test_the_group_lists_its_commands(eq: Run) -> None:
+    done = eq("fair")
+    assert done.exit_code == 0
+    assert all(name in done.stdout for name in ("compare", "validate"))

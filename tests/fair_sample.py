@@ -1,0 +1,98 @@
+"""A small made-up document with questions, and the grid walked slowly: for tests of the fair comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from equipoise.embed.chunk.chunkers import Chunk, chunker
+from equipoise.embed.retriever import Retriever
+
+GRID: dict[str, Any] = {"chunk_sizes": [16, 24, 32], "overlaps": [0, 4], "top_ks": [1, 2, 4]}
+BASELINE = {"chunk_size": 32, "overlap": 4, "top_k": 2}
+SETTINGS: dict[str, Any] = {**GRID, "baseline_params": BASELINE, "tokenizer": "words"}
+
+
+def document(sentences: int = 60, seed: int = 0) -> str:
+    """Sentences of made-up words under headings; most words come up several times."""
+    rng = Random(seed)
+    words = ["".join(rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(3)) for _ in range(150)]
+    lines = []
+    for number in range(sentences):
+        if number % 12 == 0:
+            lines.append(f"\n# Part {number // 12}\n")
+        lines.append(" ".join(rng.choice(words) for _ in range(rng.randint(7, 12))).capitalize() + ".")
+    return "\n".join(lines)
+
+
+def pairs(text: str, count: int = 30, seed: int = 1) -> list[dict[str, str]]:
+    """Questions of words of a sentence, whose answer stands in the same sentence."""
+    rng = Random(seed)
+    sentences = [line for line in text.splitlines() if line.endswith(".")]
+    found = []
+    for line in rng.sample(sentences, count):
+        words = line.rstrip(".").split()
+        asked = rng.sample([word for word in words if word not in words[2:4]], 2)
+        kind = rng.choice(["exact", "multi_hop"]), rng.choice(["easy", "hard"])
+        found.append({"question": f"What of {' '.join(asked)}?", "answer": " ".join(words[2:4])})
+        found[-1] |= {"category": kind[0], "difficulty": kind[1]}
+    return found
+
+
+def chunks_of(text: str, size: int, overlap: int) -> list[Chunk]:
+    """The chunks as the chunker itself gives them."""
+    return chunker("fixed", chunk_size=size, overlap=overlap, tokenizer="words").chunk(text)
+
+
+def slow_hits(
+    system: Retriever, text: str, asked: Sequence[dict[str, str]], params: dict[str, Any]
+) -> np.ndarray:
+    """For every question the chance that k chunks hold its answer, equal scores in any order."""
+    texts = [chunk.text for chunk in chunks_of(text, params["chunk_size"], params["overlap"])]
+    scores = np.concatenate(
+        [block.copy() for _, block in system.fit(texts).score_blocks([pair["question"] for pair in asked])]
+    )
+    hits = []
+    for pair, row in zip(asked, scores, strict=True):
+        right = [pair["answer"].lower() in " ".join(each.split()).lower() for each in texts]
+        hits.append(_chance_within(row.tolist(), right, min(params["top_k"], len(texts))))
+    return np.array(hits)
+
+
+def _chance_within(scores: list[float], right: list[bool], k: int) -> float:
+    missed = 1.0
+    for score in sorted(set(scores), reverse=True):
+        tied = [place for place, each in enumerate(scores) if each == score]
+        taken = min(k, len(tied))
+        wrong = sum(not right[place] for place in tied)
+        missed *= comb(wrong, taken) / comb(len(tied), taken)
+        k -= taken
+    return 1.0 - missed
+
+
+class Counting:
+    """A model in hand that hashes words into a few numbers, and counts what it is asked for."""
+
+    def __init__(self, dims: int = 24) -> None:
+        self.dims = dims
+        self.documents: list[str] = []
+        self.queries: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        self.documents += texts
+        return np.array([self._vector(text) for text in texts])
+
+    def embed_query(self, text: str) -> np.ndarray:
+        self.queries.append(text)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> np.ndarray:
+        vector = np.full(self.dims, 1e-3)
+        for word in text.lower().replace(".", " ").replace("?", " ").split():
+            rng = Random(word)
+            vector += [rng.gauss(0, 1) for _ in range(self.dims)]
+        return vector / np.linalg.norm(vector)

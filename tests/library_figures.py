@@ -1,0 +1,219 @@
+"""What the real libraries print for a run: one function a library, used as people use it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+Run = Mapping[str, Mapping[str, float]]
+Qrels = Mapping[str, Mapping[str, int]]
+Figures = Callable[[Run, Qrels, str, int], float]
+
+
+def trec_eval(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """The mean over what pytrec_eval returns; ``-M k`` is a run cut as trec_eval sorts it."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    names = {
+        "nDCG@k": (f"ndcg_cut.{k}", f"ndcg_cut_{k}"),
+        "nDCG": ("ndcg", "ndcg"),
+        "MAP@k": (f"map_cut.{k}", f"map_cut_{k}"),
+        "MAP": ("map", "map"),
+        "MRR": ("recip_rank", "recip_rank"),
+        "MRR@k": ("recip_rank", "recip_rank"),
+        "HR@k": (f"success.{k}", f"success_{k}"),
+        "P@k": (f"P.{k}", f"P_{k}"),
+        "R@k": (f"recall.{k}", f"recall_{k}"),
+    }
+    asked, name = names[form]
+    if form == "MRR@k":
+        run = {
+            query: dict(
+                sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)[:k]
+            )
+            for query, scores in run.items()
+        }
+    figures = pytrec_eval.RelevanceEvaluator(qrels, {asked}).evaluate(run)
+    return float(np.mean([each[name] for each in figures.values()]))
+
+
+def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """``evaluate`` on a ``Qrels`` and a ``Run`` that was made comparable."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library = pytest.importorskip("ranx")
+        names = {
+            "nDCG": "ndcg",
+            "MAP": "map",
+            "MRR": "mrr",
+            "HR": "hit_rate",
+            "P": "precision",
+            "R": "recall",
+        }
+        symbol, _, cutoff = form.partition("@")
+        metric = f"{names[symbol]}@{k}" if cutoff else names[symbol]
+        return float(
+            library.evaluate(
+                library.Qrels(copy.deepcopy(qrels)),
+                library.Run(copy.deepcopy(run)),
+                metric,
+                make_comparable=True,
+            )
+        )
+
+
+def mteb(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """``calculate_retrieval_scores`` on the queries that the truth knows; it stops at any other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("mteb")
+        from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
+
+        known = {query: dict(scores) for query, scores in run.items() if query in qrels}
+        found = calculate_retrieval_scores(known, copy.deepcopy(qrels), sorted({1, k}))
+        figures = make_score_dict(
+            ndcg=found.ndcg,
+            _map=found.map,
+            recall=found.recall,
+            precision=found.precision,
+            mrr=found.mrr,
+            naucs={},
+            naucs_mrr={},
+            hit_rate=found.hit_rate,
+            task_scores={},
+        )
+    names = {"nDCG": "ndcg", "MAP": "map", "MRR": "mrr", "HR": "hit_rate", "P": "precision", "R": "recall"}
+    return float(figures[f"{names[form.partition('@')[0]]}_at_{k}"])
+
+
+def beir(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """``EvaluateRetrieval``; its own metrics stop at queries that the truth does not know."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("beir")
+        from beir.retrieval.evaluation import EvaluateRetrieval
+
+        own = {"MRR@k": ("mrr", f"MRR@{k}"), "HR@k": ("top_k_accuracy", f"Accuracy@{k}")}
+        own["R(capped)@k"] = ("recall_cap", f"R_cap@{k}")
+        results = {query: dict(scores) for query, scores in run.items()}
+        if form in own:
+            known = {query: scores for query, scores in results.items() if query in qrels}
+            metric, name = own[form]
+            return float(EvaluateRetrieval.evaluate_custom(qrels, known, [k], metric)[name])
+        names = ("nDCG@k", "MAP@k", "R@k", "P@k")
+        answers = EvaluateRetrieval.evaluate(qrels, results, [k])
+    return float(next(iter(answers[names.index(form)].values())))
+
+
+def sentence_transformers(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """``compute_metrics`` of the evaluator on the lists of the run, for all judged queries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("sentence_transformers")
+        from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+
+        relevant = {
+            query: {item for item, gain in gains.items() if gain > 0} for query, gains in qrels.items()
+        }
+        evaluator = InformationRetrievalEvaluator(
+            queries={query: query for query in qrels},
+            corpus={"none": "none"},
+            relevant_docs=relevant,
+            mrr_at_k=[k],
+            ndcg_at_k=[k],
+            accuracy_at_k=[k],
+            precision_recall_at_k=[k],
+            map_at_k=[k],
+        )
+        lists = [
+            [{"corpus_id": item, "score": score} for item, score in run.get(query, {}).items()]
+            for query in evaluator.queries_ids
+        ]
+        figures = evaluator.compute_metrics(lists)
+    names = {"nDCG": "ndcg", "MAP": "map", "MRR": "mrr", "HR": "accuracy", "P": "precision", "R": "recall"}
+    return float(figures[f"{names[form.partition('@')[0]]}@k"][k])
+
+
+def torchmetrics(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """The class of the metric, updated with the retrieved items of all judged queries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("torchmetrics")
+        import torch
+        from torchmetrics import retrieval
+
+        names = {"nDCG": "NormalizedDCG", "MAP": "MAP", "MRR": "MRR", "HR": "HitRate"}
+        symbol, _, cutoff = form.partition("@")
+        name = names.get(symbol, {"P": "Precision", "R": "Recall"}.get(symbol))
+        metric = getattr(retrieval, f"Retrieval{name}")(top_k=k if cutoff else None)
+        rows = [
+            (number, score, max(qrels[query].get(item, 0), 0))
+            for number, query in enumerate(query for query in run if query in qrels)
+            for item, score in run[query].items()
+        ]
+        numbers, scores, gains = zip(*rows, strict=True)
+        target = torch.tensor(gains) if symbol == "nDCG" else torch.tensor(gains) > 0
+        metric.update(torch.tensor(scores), target, indexes=torch.tensor(numbers))
+        return float(metric.compute())
+
+
+def sklearn(run: Run, qrels: Qrels, form: str, k: int) -> float:
+    """The mean of ``ndcg_score`` or ``average_precision_score`` over the retrieved items of each query."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    values = []
+    for query, scores in run.items():
+        if query not in qrels:
+            continue
+        gains = [max(qrels[query].get(item, 0), 0) for item in scores]
+        predicted = list(scores.values())
+        if form != "MAP" and len(gains) < 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if form == "MAP":
+                values.append(metrics.average_precision_score([gain > 0 for gain in gains], predicted))
+            else:
+                cutoff = k if form.endswith("@k") else None
+                values.append(metrics.ndcg_score([gains], [predicted], k=cutoff))
+    return float(np.mean(values)) if values else float("nan")
+
+
+LIBRARIES: Mapping[str, Figures] = {
+    "trec_eval": trec_eval,
+    "ranx": ranx,
+    "mteb": mteb,
+    "beir": beir,
+    "sentence-transformers": sentence_transformers,
+    "torchmetrics": torchmetrics,
+    "sklearn": sklearn,
+}
+
+
+@st.composite
+def runs_and_qrels(draw: Any, *, longest: int = 12, tied: bool = True) -> tuple[Run, Qrels]:
+    """Runs with ties, near ties, scores below 0, missing and extra queries; judgements with grades."""
+    documents = [f"d{number}" for number in range(longest + 3)] + ["q1", "q2"]
+    queries = [f"q{number}" for number in range(7)]
+    few = st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.5 + 1e-12, 0.75, 1.5])
+    fine = st.integers(-200, 1000).map(lambda number: number / 128)
+    score = st.one_of(few, fine) if tied else fine
+
+    def a_list() -> dict[str, float]:
+        items = draw(st.lists(st.sampled_from(documents), min_size=1, max_size=longest, unique=True))
+        scores = draw(st.lists(score, min_size=len(items), max_size=len(items), unique=not tied))
+        return dict(zip(items, scores, strict=True))
+
+    def some_gains() -> dict[str, int]:
+        items = draw(st.lists(st.sampled_from(documents), min_size=1, max_size=8, unique=True))
+        return {item: draw(st.sampled_from([0, 1, 1, 2, 3])) for item in items}
+
+    judged = draw(st.lists(st.sampled_from(queries), min_size=1, unique=True))
+    answered = draw(st.lists(st.sampled_from(queries), min_size=1, unique=True))
+    both = [query for query in judged if query in answered] or [judged[0]]
+    run = {query: a_list() for query in dict.fromkeys([*answered, *both])}
+    return run, {query: some_gains() for query in judged}

@@ -1,0 +1,267 @@
+"""The fair comparison, held to the grid walked slowly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from equipoise import optimize_model, retriever, run_fair_comparison
+from equipoise.data.split import folds
+from equipoise.errors import ParameterError
+from equipoise.recipes.fair.comparison import FairComparison
+from equipoise.recipes.fair.result import METRIC
+from equipoise.run.evaluate import compare
+from equipoise.run.store import read_run
+from equipoise.stats.contrast import Contrast
+from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
+
+TEXT = document()
+ASKED = pairs(TEXT)
+POINTS = [
+    dict(zip(("chunk_size", "overlap", "top_k"), point, strict=True)) for point in product(*GRID.values())
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> FairComparison:
+    return run_fair_comparison(["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"], TEXT, ASKED, **SETTINGS)
+
+
+def table_of(spec: str) -> np.ndarray:
+    """A row a configuration, a column a question."""
+    return np.array([slow_hits(retriever(spec), TEXT, ASKED, point) for point in POINTS])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_every_configuration_scores_what_the_slow_walk_scores(found: FairComparison, place: int) -> None:
+    model = found[place]
+    slow = table_of(model.model_spec).mean(axis=1)
+    assert [{name: row[name] for name in BASELINE} for row in model.all_results] == POINTS
+    np.testing.assert_allclose([row["accuracy"] for row in model.all_results], 100 * slow)
+    assert model.configurations_tested == len(POINTS)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_best_is_the_first_best_and_the_baseline_as_given(found: FairComparison, place: int) -> None:
+    model = found[place]
+    slow = table_of(model.model_spec).mean(axis=1)
+    best = int(np.argmax(np.round(slow, 12)))
+    assert model.best_params == POINTS[best]
+    assert model.best_accuracy == pytest.approx(100 * slow[best])
+    assert model.baseline_accuracy == pytest.approx(100 * slow[POINTS.index(BASELINE)])
+    assert model.improvement_pct == pytest.approx(model.best_accuracy - model.baseline_accuracy)
+
+
+def test_the_optimistic_interval_is_wilsons() -> None:
+    model = optimize_model(Counting(), TEXT, ASKED, **SETTINGS)
+    reach = binomtest(model.best_passed, model.total_questions).proportion_ci(0.95, method="wilson")
+    assert (model.ci_lower, model.ci_upper) == pytest.approx((100 * reach.low, 100 * reach.high))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_nested_values_are_chosen_without_the_question(found: FairComparison, place: int) -> None:
+    model = found[place]
+    table = table_of(model.model_spec)
+    parts = folds(
+        [f"q{number + 1}" for number in range(len(ASKED))],
+        5,
+        stratify=[pair["category"] for pair in ASKED],
+        groups=[pair["answer"].lower() for pair in ASKED],
+        rng=np.random.default_rng(0),
+    )
+    wanted = np.full(len(ASKED), np.nan)
+    for train, test in parts:
+        chosen = int(np.argmax(np.round(table[:, train].mean(axis=1), 12)))
+        wanted[test] = table[chosen, test]
+    np.testing.assert_allclose(model.result.per_unit[METRIC], wanted)
+    assert model.nested_accuracy == pytest.approx(100 * wanted.mean())
+    assert model.gap == pytest.approx(model.best_accuracy - model.nested_accuracy)
+    assert model.tuning.gap == pytest.approx(model.gap / 100)
+
+
+def test_questions_with_one_answer_share_a_fold() -> None:
+    twins = [{**pair, "question": f"{pair['question']} Again?"} for pair in ASKED]
+    found = run_fair_comparison(["hash,dim=16"], TEXT, ASKED + twins, **SETTINGS)
+    fold_of = {}
+    for number, (_, test) in enumerate(found.plan.folds):
+        fold_of |= dict.fromkeys(test.tolist(), number)
+    assert all(fold_of[place] == fold_of[place + len(ASKED)] for place in range(len(ASKED)))
+
+
+def test_chance_is_what_random_chunks_would_hold(found: FairComparison) -> None:
+    row = next(row for row in found[0].all_results if row["top_k"] == 2 and row["chunk_size"] == 16)
+    texts = [chunk.text for chunk in chunks_of(TEXT, 16, row["overlap"])]
+    rng = np.random.default_rng(0)
+    drawn = [
+        any(
+            pair["answer"].lower() in " ".join(texts[at].split()).lower()
+            for at in rng.choice(len(texts), 2, False)
+        )
+        for _ in range(400)
+        for pair in ASKED
+    ]
+    assert row["chance"] / 100 == pytest.approx(np.mean(drawn), abs=0.01)
+
+
+def test_the_frontier_holds_the_best_accuracy_for_every_price(found: FairComparison) -> None:
+    system = retriever("hash,dim=16")
+    prices, values = [], []
+    for size, overlap in product(GRID["chunk_sizes"], GRID["overlaps"]):
+        chunks = chunks_of(TEXT, size, overlap)
+        order = (
+            system.fit([chunk.text for chunk in chunks])
+            .search([pair["question"] for pair in ASKED], 4)
+            .indices
+        )
+        tokens = np.array([chunk.tokens for chunk in chunks])[order].cumsum(axis=1).mean(axis=0)
+        for k in range(1, 5):
+            prices.append(tokens[k - 1])
+            point = {"chunk_size": size, "overlap": overlap, "top_k": k}
+            values.append(slow_hits(system, TEXT, ASKED, point).mean())
+    for trial in found.frontiers["hash,dim=16"]:
+        affordable = [
+            value for price, value in zip(prices, values, strict=True) if price <= trial.cost + 1e-9
+        ]
+        assert trial.value == pytest.approx(max(affordable))
+    costs = [trial.cost for trial in found.frontiers["hash,dim=16"]]
+    assert costs == sorted(costs)
+
+
+def test_every_text_is_embedded_once_without_any_cache() -> None:
+    model = Counting()
+    run_fair_comparison([model], TEXT, ASKED, cache=False, **SETTINGS)
+    distinct = {
+        chunk.text
+        for size, overlap in product(GRID["chunk_sizes"], GRID["overlaps"])
+        for chunk in chunks_of(TEXT, size, overlap)
+    }
+    assert sorted(model.documents) == sorted(distinct)
+    assert sorted(model.queries) == sorted(pair["question"] for pair in ASKED)
+
+
+def test_a_part_of_a_fusion_embeds_every_text_once_too() -> None:
+    from equipoise.embed.dense import dense_retriever
+    from equipoise.embed.fusion import Sum
+
+    model = Counting()
+    run_fair_comparison(
+        [Sum([dense_retriever(model), retriever("bm25:")])], TEXT, ASKED, cache=False, **SETTINGS
+    )
+    assert len(model.documents) == len(set(model.documents))
+    assert len(model.queries) == len(ASKED)
+
+
+def test_one_search_a_chunking_serves_every_top_k(monkeypatch: pytest.MonkeyPatch) -> None:
+    from equipoise.embed.dense import FittedDense
+
+    searched: list[int] = []
+    row_blocks = FittedDense.row_blocks
+
+    def counted(self: FittedDense, queries: Any, rows: int) -> Any:
+        searched.append(len(queries))
+        return row_blocks(self, queries, rows)
+
+    monkeypatch.setattr(FittedDense, "row_blocks", counted)
+    run_fair_comparison(["hash,dim=16"], TEXT, ASKED, **SETTINGS)
+    assert searched == [len(ASKED)] * len(GRID["chunk_sizes"]) * len(GRID["overlaps"])
+
+
+def test_with_a_budget_only_what_is_affordable_is_chosen() -> None:
+    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, budget=40, **SETTINGS)
+    for model in found:
+        tuning = model.tuning
+        cost_of = {tuple(trial.params.items()): trial.cost for trial in tuning.trials}
+        assert all(cost_of[tuple(choice.params.items())] <= 40 for choice in tuning.folds)
+        assert model.retrieved_tokens <= 40
+        affordable = [trial.value for trial in tuning.trials if trial.cost <= 40]
+        assert tuning.optimistic == pytest.approx(max(affordable))
+        assert tuning.frontier[tuning.within_budget].value == pytest.approx(max(affordable))
+    assert not [finding for finding in found.findings if finding.code == "EQ202"]
+
+
+def test_a_budget_that_buys_nothing_is_refused() -> None:
+    with pytest.raises(ParameterError, match="no configuration retrieves 3 tokens or fewer"):
+        run_fair_comparison(["hash"], TEXT, ASKED, budget=3, **SETTINGS)
+
+
+def test_chunkers_are_an_axis_and_sentences_have_no_overlap() -> None:
+    found = run_fair_comparison(["bm25:"], TEXT, ASKED, chunkers=["fixed", "section", "sentence"], **SETTINGS)
+    counts = dict.fromkeys(("fixed", "section", "sentence"), 0)
+    for row in found[0].all_results:
+        counts[row["chunker"]] += 1
+    assert counts == {"fixed": 18, "section": 18, "sentence": 9}
+    assert set(found[0].best_params) == {"chunker", "chunk_size", "overlap", "top_k"}
+
+
+def test_the_comparison_is_paired_on_the_honest_values(found: FairComparison) -> None:
+    assert found.comparison is not None
+    for one, other in (("bm25:", "hash,dim=16"), ("hash,dim=16", "sum:hash,dim=16+bm25:")):
+        first, second = (found.tunings[name].nested for name in (one, other))
+        assert found.comparison.contrast(one, other).difference == pytest.approx(first - second)
+
+
+def test_two_models_are_told_apart_only_where_the_redrawn_choice_agrees(found: FairComparison) -> None:
+
+    assert found.comparison is not None
+    by_test = compare([replace(model.result, errors={}) for model in found], METRIC)
+    for contrast in by_test.contrasts:
+        errors = np.subtract(*(found[at].result.errors[METRIC] for at in _places(found, contrast)))
+        by_redrawing = (1 + np.sum(np.abs(errors) >= abs(contrast.difference) - 1e-12)) / (1 + len(errors))
+        judged = found.comparison.contrast(contrast.a, contrast.b)
+        assert judged.p == pytest.approx(max(contrast.p, by_redrawing))
+    assert "redrawn" in found.comparison.family
+
+
+def test_runs_read_back_make_the_same_claims(tmp_path: Path) -> None:
+
+    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, output=tmp_path, **SETTINGS)
+    stored = [read_run(path).result for path in sorted((tmp_path / "runs").iterdir())]
+    assert found.comparison is not None
+    assert compare(stored, METRIC).contrasts == found.comparison.contrasts
+
+
+def _places(found: FairComparison, contrast: Contrast) -> list[int]:
+    """Where the two systems of a contrast stand."""
+    specs = [model.model_spec for model in found]
+    return [specs.index(contrast.a), specs.index(contrast.b)]
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    first, second = (
+        run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, **SETTINGS).to_dict() for _ in range(2)
+    )
+    for content in (first, second):
+        for model in content["models"]:
+            model.pop("optimization_time_seconds")
+    assert str(first) == str(second)
+
+
+def test_slices_add_up_to_all_questions(found: FairComparison) -> None:
+    for slices in found.slices.values():
+        for name in ("category", "difficulty"):
+            assert sum(each.estimate.n for each in slices if each.name == name) == len(ASKED)
+
+
+def test_a_document_shorter_than_a_chunk_is_one_chunk_and_a_finding() -> None:
+    few = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
+    found = run_fair_comparison(["bm25:", "hash"], "Rye and wheat grow here.", few, tokenizer="words")
+    assert all(model.best_accuracy == 100.0 for model in found)
+    assert "EQ108" in {finding.code for finding in found.findings}
+    assert "2 folds instead of 5: there are 2 different answers" in found.summary
+
+
+def test_the_summary_names_the_optimistic_figures_as_such(found: FairComparison) -> None:
+    text = found.summary
+    assert text.index("had no say in the parameters") < text.index("Optimistic, in percent")
+    assert all(model.model_name in text for model in found)
+
+
+def test_verbose_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    optimize_model("hash", TEXT, ASKED, verbose=True, **SETTINGS)
+    assert "had no say in the parameters" in capsys.readouterr().out

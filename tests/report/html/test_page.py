@@ -1,0 +1,327 @@
+"""The HTML file: what it says, in which order, and that it neither runs nor fetches what data tell it to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.report.html.render import html_page
+from equipoise.report.page.build import build_page
+from equipoise.report.page.gather import comparison_of
+from equipoise.report.page.model import Map, Page, Point
+from equipoise.run.details import Detail, Retrieved
+from equipoise.run.manifest import Status
+from equipoise.run.store import read_run
+from html_tree import Node, tree
+from stored_runs import bread_runs, made_up, ranks
+
+ORDER = [
+    "verdict",
+    "league",
+    "pairs",
+    "slices",
+    "units",
+    "distributions",
+    "tuning",
+    "findings",
+    "protocol",
+    "take",
+]
+HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'\u2028{{ 7 * 7 }}"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    runs = bread_runs(tmp_path_factory.mktemp("bread"))
+    return build_page(runs, comparison_of(runs))
+
+
+@pytest.fixture(scope="module")
+def text(page: Page) -> str:
+    return html_page(page)
+
+
+@pytest.fixture(scope="module")
+def document(text: str) -> Node:
+    return tree(text)
+
+
+def sections(document: Node) -> list[str]:
+    return [node.attributes["id"] for node in document.all("section")]
+
+
+def island(document: Node) -> dict[str, object]:
+    content: dict[str, object] = json.loads(document.one("script", type="application/json").raw)
+    return content
+
+
+def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
+    assert sections(document) == ORDER
+    links = [node.attributes["href"] for node in document.one("nav").all("a")]
+    assert links == [f"#{name}" for name in ORDER]
+
+
+def test_the_verdict_comes_first_and_whole(page: Page, document: Node) -> None:
+    assert document.one("p", class_="verdict").text == page.verdict
+
+
+def test_every_figure_of_the_league_is_in_its_row(page: Page, document: Node) -> None:
+    table = document.one("section", id="league").all("table")[0]
+    rows = table.one("tbody").all("tr")
+    assert len(rows) == len(page.league.rows)
+    for place, (row, shown) in enumerate(zip(page.league.rows, rows, strict=True)):
+        assert row.system in shown.one("th").text
+        cells = [cell.text for cell in shown.all("td")]
+        assert cells[0] == "".join(row.bands)
+        costs = [cost.texts[place] or "–" for cost in page.costs]
+        figures = [row.figure.text, row.figure.span, row.n, row.undefined, row.chance_text, row.rank]
+        assert cells[2:] == figures + costs
+
+
+def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> None:
+    scale = page.league.scale
+    table = document.one("section", id="league").all("table")[0]
+    for row, shown in zip(page.league.rows, table.one("tbody").all("tr"), strict=True):
+        drawing = shown.one("svg")
+        base = drawing.one("line", class_="base").attributes
+        start, end = float(base["x1"]), float(base["x2"])
+
+        def place(value: float | None, start: float = start, end: float = end) -> float:
+            assert value is not None
+            return start + (value - scale.low) / (scale.high - scale.low) * (end - start)
+
+        assert float(drawing.one("circle").attributes["cx"]) == pytest.approx(
+            place(row.figure.value), abs=0.06
+        )
+        chance = drawing.one("line", class_="chance").attributes
+        assert float(chance["x1"]) == pytest.approx(place(row.chance), abs=0.06)
+        ends = [float(each) for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path").attributes["d"])]
+        assert ends == pytest.approx([place(row.figure.low), place(row.figure.high)], abs=0.06)
+
+
+def test_every_pair_and_every_cell_of_the_matrix_is_shown(page: Page, document: Node) -> None:
+    assert page.pairs is not None
+    part = document.one("section", id="pairs")
+    for pair, row in zip(page.pairs.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
+        cells = [cell.text for cell in row.all("td")]
+        assert cells[2:5] == [pair.figure.text, pair.figure.span, pair.adjusted]
+        assert cells[5] == (pair.winner or "not told apart")
+    shown = [row.all("td") for row in part.one("table", class_="matrix").one("tbody").all("tr")]
+    for cells, matrix in zip(shown, page.pairs.matrix, strict=True):
+        for node, cell in zip(cells, matrix, strict=True):
+            assert node.text == ("·" if cell is None else cell.text + (" ≠" if cell.told_apart else ""))
+
+
+def test_slices_tunings_and_findings_are_all_there(page: Page, document: Node) -> None:
+    assert page.slices is not None
+    heat = [cell.text for cell in document.one("section", id="slices").all("td")]
+    for slice_row in page.slices.rows:
+        for cell in slice_row.cells:
+            assert f"{cell.text}{cell.note}" in heat
+    tuning = document.one("section", id="tuning").text
+    for tuned in page.tuned:
+        assert all(trial.text in tuning for trial in tuned.trials)
+        assert all(fold.chosen in tuning for fold in tuned.folds)
+    findings = document.one("section", id="findings")
+    assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in page.findings]
+    for group in page.findings:
+        assert group.remedy in findings.text
+        assert all(item.sentence in findings.text for item in group.items)
+
+
+def test_only_what_differs_is_marked_in_the_protocol(page: Page, document: Node) -> None:
+    marked = [
+        row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")
+    ]
+    differing = [f"{fact.name} ≠" for group in page.protocol.groups for fact in group.facts if fact.differs]
+    assert marked == differing == ["model ≠"]
+
+
+def test_texts_to_take_away_are_whole(page: Page, document: Node) -> None:
+    for download in page.downloads:
+        # A parser drops the line break after the tag, and so the template puts one there.
+        assert document.one("pre", id=f"text-{download.name}").raw == f"\n{download.text}"
+
+
+def test_the_units_are_in_the_data_of_the_page(page: Page, document: Node) -> None:
+    assert page.explorer is not None
+    data = island(document)
+    assert data["units"] == list(page.explorer.units)
+    assert data["texts"] == list(page.explorer.texts)
+    columns = data["columns"]
+    assert isinstance(columns, list)
+    for column, shown in zip(page.explorer.columns, columns, strict=True):
+        assert shown["metric"] == column.metric
+        assert np.allclose(np.array(shown["values"]), np.array(column.values), atol=5e-5)
+    detail, first = data["details"], page.explorer.details[0]
+    assert isinstance(detail, list)
+    assert first is not None
+    for hits, kept in zip(detail[0][2], first.retrieved, strict=True):
+        assert hits[0] == [hit.item for hit in kept]
+        assert hits[2] == [rank for rank, hit in enumerate(kept) if hit.relevant]
+
+
+def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
+    document = tree(html_page(build_page(bread_runs(tmp_path, tuned=False)[:1])))
+    assert sections(document) == [name for name in ORDER if name not in ("pairs", "tuning")]
+    heads = [head.text for head in document.one("section", id="league").all("th", scope="col")]
+    assert "Band" not in heads
+
+
+def test_a_map_has_its_place_between_tuning_and_findings(page: Page) -> None:
+    drawn = Map("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
+    document = tree(html_page(replace(page, maps=(drawn,)), charts=False))
+    assert sections(document) == [*ORDER[:7], "maps", *ORDER[7:]]
+    assert "<leaf>" in document.one("section", id="maps").text
+
+
+def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
+    made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
+    runs = [read_run(tmp_path / f"run{place}") for place in (0, 1)]
+    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False), charts=False))
+    banners = [node.text for node in document.one("main").all("p", class_="caution")]
+    assert sorted(banners) == [
+        "Not complete: the run of a is partial: interrupted.",
+        "Not complete: the run of b is partial: interrupted.",
+    ]
+    assert len(document.one("section", id="league").all("abbr", class_="mark")) == 2
+
+
+def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
+    names = [f"{HOSTILE}{place}" for place in range(2)]
+    hit = Retrieved(HOSTILE, HOSTILE, 0.5, True, HOSTILE)
+    units: list[str | int] = [f"{HOSTILE}-{place}" for place in range(30)]
+    details: dict[str | int, Detail] = {
+        unit: Detail(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{place % 2}"}, (hit,))
+        for place, unit in enumerate(units)
+    }
+    runs = made_up(
+        tmp_path,
+        names,
+        {"MRR": 1 / ranks(2, 30)},
+        units=units,
+        details=details,
+        parameters={HOSTILE: HOSTILE},
+        datasets={HOSTILE: HOSTILE},
+        cost={HOSTILE: 1.0},
+        command=(HOSTILE,),
+    )
+    text = html_page(build_page(runs, comparison_of(runs)))
+    document = tree(text)
+    assert [node.attributes.get("type") for node in document.all("script")] == ["application/json", None]
+    assert document.all("img") == []
+    assert "49" not in document.one("h1").text
+    data = island(document)
+    assert data["units"] == units
+    assert HOSTILE in data["texts"]  # type: ignore[operator]
+    shown = document.one("section", id="league").text
+    assert all(" ".join(name.split()) in shown for name in names)
+    assert "\u2028" not in document.one("script", type="application/json").raw
+    for node in document.walk():
+        assert not [name for name in node.attributes if name.startswith("on")]
+
+
+def test_nothing_is_fetched_from_anywhere(document: Node) -> None:
+    for node in document.walk():
+        assert "src" not in node.attributes
+        assert node.tag not in {"iframe", "object", "embed", "base", "form"}
+        address = node.attributes.get("href", "#")
+        assert address.startswith("#") or address == "data:,"
+        for name, value in node.attributes.items():
+            assert name == "xmlns" or not re.search(r"https?:|url\((?!#)|^//", value), (node.tag, name, value)
+    for style in document.all("style"):
+        assert not re.search(r"@import|url\(|https?:", style.raw)
+
+
+def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(document: Node) -> None:
+    policy = document.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert parts["default-src"] == "'none'"
+    (script,) = [node for node in document.all("script") if "type" not in node.attributes]
+    for kind, node in (("style-src", document.one("style")), ("script-src", script)):
+        digest = base64.b64encode(hashlib.sha256(node.raw.encode()).digest()).decode()
+        assert parts[kind] == f"'sha256-{digest}'"
+    # The policy would ignore them, so none may be needed.
+    assert not [node.tag for node in document.walk() if "style" in node.attributes]
+
+
+def test_the_script_never_turns_text_into_markup(document: Node) -> None:
+    (script,) = [node for node in document.all("script") if "type" not in node.attributes]
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(", script.raw
+    )
+    assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import\(", script.raw)
+
+
+def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
+    assert len(document.all("h1")) == 1
+    ids = Counter(node.attributes["id"] for node in document.walk() if "id" in node.attributes)
+    assert not [name for name, count in ids.items() if count > 1]
+    for section in document.all("section"):
+        assert section.attributes["aria-labelledby"] in ids
+    skip = document.one("a", class_="skip").attributes["href"]
+    assert skip.removeprefix("#") in ids
+    for table in document.all("table"):
+        assert table.one("caption").text
+        assert all(head.attributes.get("scope") in ("col", "row") for head in table.all("th"))
+    for region in document.all("div", class_="wide"):
+        assert region.attributes["tabindex"] == "0"
+        assert region.attributes["aria-label"]
+    for drawing in document.all("svg"):
+        hidden = drawing.attributes.get("aria-hidden") == "true"
+        assert hidden or drawing.attributes.get("aria-label")
+    assert document.one("html").attributes["lang"] == "en"
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path, page: Page, text: str) -> None:
+    assert html_page(page) == text
+    runs = bread_runs(tmp_path, tuned=False)
+    pages = [
+        html_page(build_page(given, comparison_of(given)), charts=False)
+        for given in (runs, [read_run(run.path) for run in runs])
+    ]
+    assert pages[0] == pages[1]
+
+
+def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefghij klmnopqrstuvwxyz äöüß"))
+    blocks = ["".join(row) for row in letters[rng.integers(0, len(letters), (10_000, 200))]]
+    details: dict[str | int, Detail] = {
+        f"q{unit}": Detail(
+            f"question {unit}",
+            (blocks[unit],),
+            {"kind": f"kind {unit % 5}"},
+            tuple(Retrieved(f"d{unit * 10 + rank}", blocks[unit * 10 + rank] * 2, 0.1) for rank in range(10)),
+        )
+        for unit in range(1000)
+    }
+    found = ranks(3, 1000)
+    values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
+    runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
+    page = build_page(runs, comparison_of(runs))
+    assert page.explorer is not None
+    assert len(page.explorer.units) == 1000
+    assert "Texts are cut after" in page.explorer.note
+    assert len(html_page(page).encode()) < 2_000_000
+
+
+def test_without_the_converter_the_page_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
+    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False)))
+    hint = document.one("main").all("p", class_="hint")[0].text
+    assert "pip install 'equipoise[report]'" in hint
+    assert document.all("figure") == []
+    assert document.one("section", id="distributions").all("table")

@@ -1,0 +1,93 @@
+"""What the report on a fixture says, on any screen."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from equipoise.report.fixture import (
+    SHOWN,
+    FixtureReport,
+    Line,
+    Mark,
+    Share,
+    SizeRow,
+    fixture_part,
+    fixture_text,
+)
+from equipoise.types import Finding, Severity
+
+
+def report(**changes: object) -> FixtureReport:
+    parts: dict[str, object] = {
+        "questions": 60,
+        "facts": (Line(Mark.GOOD, "Answers verified: 60/60"),),
+        "categories": (Share("exact", 45, 75.0), Share("multi_hop", 15, 25.0)),
+        "difficulties": (Share("easy", 60, 100.0),),
+        "thresholds": (Line(Mark.FAIR, "Questions: 60"), Line(Mark.BAD, "Hard: 0 %")),
+        "status": Line(Mark.BAD, "Status: invalid", indent=0),
+        "sizes": (SizeRow(2, 38.0, None, False), SizeRow(60, 10.0, 20.8, True)),
+        "sizes_note": "For systems of accuracy 80 %.",
+        "lists": {"Answers": [f"answer {number}" for number in range(SHOWN + 2)], "Names": []},
+        "findings": (Finding("EQ105", Severity.ISSUE, "the fixture", "is small", "write more", ("n 60",)),),
+    }
+    return FixtureReport(**{**parts, **changes})  # type: ignore[arg-type]
+
+
+def printed(parts: list[object], encoding: str = "utf-8") -> str:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Console(file=stream, width=90, highlight=False, markup=False).print(*parts, sep="\n", crop=False)
+    stream.flush()
+    return stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+
+
+def test_counts_shares_thresholds_and_status_stand_in_this_order() -> None:
+    text = fixture_text(report())
+    order = [
+        "Fixture of 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
+        "✗ Hard: 0 %", "EQ105", "✗ Status: invalid",
+    ]  # fmt: skip
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
+    assert text.splitlines()[-1] == "✗ Status: invalid"
+
+
+def test_a_quiet_report_has_no_advice() -> None:
+    text = printed(fixture_part(report(), quiet=True))
+    assert "✗ Status: invalid" in text
+    for gone in ("answer 0", "EQ105", "95 % interval"):
+        assert gone not in text
+
+
+def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
+    short, whole = (printed(fixture_part(report(), verbose=verbose)) for verbose in (False, True))
+    assert "and 2 more (-v shows all)" in short
+    assert f"answer {SHOWN + 1}" not in short
+    assert f"answer {SHOWN + 1}" in whole
+    assert "n 60" in whole
+    assert "Names" not in whole
+
+
+def test_the_row_of_this_fixture_is_pointed_at_and_nothing_is_none() -> None:
+    rows = [line for line in fixture_text(report()).splitlines() if "±" in line]
+    assert rows[0].split() == ["2", "±", "38.0", "%", "none"]
+    assert rows[1].endswith("20.8 %  <- this fixture")
+
+
+def test_a_screen_without_the_marks_gets_letters() -> None:
+    text = printed(fixture_part(report(sizes=())), encoding="ascii")
+    assert "+ Answers verified" in text
+    assert "x Hard: 0 %" in text
+
+
+@pytest.mark.parametrize("hostile", ["[bold]x[/bold]", "[/]", ":smile:"])
+def test_names_are_shown_as_they_are(hostile: str) -> None:
+    assert hostile in fixture_text(
+        report(categories=(Share(hostile, 60, 100.0),), lists={"Names": [hostile]})
+    )
+
+
+def test_one_question_is_no_plural() -> None:
+    assert fixture_text(report(questions=1)).startswith("Fixture of 1 question\n")

@@ -1,0 +1,63 @@
+"""Differences of figures whose units depend on each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.run.evaluate import compare
+from equipoise.stats.redrawn import DRAWS, redrawn_difference
+from equipoise.stats.result import Result
+from equipoise.stats.tabled import result_of_values
+
+UNITS = [f"q{number}" for number in range(60)]
+
+
+def results(spread: float, draws: tuple[str, str] = ("same", "same")) -> list[Result]:
+    """Two systems that differ on 12 units, to the favour of the first; their errors as wide as asked."""
+    rng = np.random.default_rng(1)
+    shared, own = rng.normal(0, spread, 1000), rng.normal(0, spread / 10, 1000)
+    values = {"a": [1] * 40 + [0] * 20, "b": [1] * 28 + [0] * 32}
+    errors = {"a": shared, "b": shared + own}
+    return [
+        result_of_values(
+            name, UNITS, {"nested": values[name]}, errors={"nested": errors[name]}, settings={DRAWS: key}
+        )
+        for name, key in zip("ab", draws, strict=True)
+    ]
+
+
+def test_small_errors_leave_the_verdict_to_the_test() -> None:
+    plain = compare([replace(each, errors={}) for each in results(0.01)], "nested")
+    judged = compare(results(0.01), "nested")
+    fewest = 1 / 1001  # what a thousand redrawn errors can say at most
+    assert judged.contrasts[0].p == pytest.approx(max(plain.contrasts[0].p, fewest))
+    assert judged.bands["a"] != judged.bands["b"]
+
+
+def test_large_errors_overrule_the_test() -> None:
+    judged = compare(results(3.0), "nested")
+    assert judged.contrasts[0].p > 0.05
+    assert judged.bands["a"] == judged.bands["b"]
+    assert judged.contrasts[0].interval.low < 0 < judged.contrasts[0].interval.high
+
+
+def test_errors_of_other_draws_do_not_pair_and_are_wider() -> None:
+    paired = compare(results(0.5), "nested").contrasts[0]
+    apart = compare(results(0.5, ("one", "other")), "nested").contrasts[0]
+    assert apart.interval.width > 3 * paired.interval.width
+    assert apart.p > paired.p
+
+
+def test_the_caption_says_that_choices_were_redrawn() -> None:
+    assert "redrawn" in compare(results(0.1), "nested").family
+    assert "redrawn" not in compare([replace(each, errors={}) for each in results(0.1)], "nested").family
+
+
+def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
+    errors = np.linspace(-1, 1, 201)
+    _, p = redrawn_difference(0.5, errors, 20)
+    assert p == pytest.approx((np.sum(np.abs(errors) >= 0.5 - 1e-9) + 1) / 202)
+    assert redrawn_difference(5.0, errors, 20)[1] == pytest.approx(1 / 202)

@@ -1,0 +1,114 @@
+"""Run directories to make pages of: real ones about bread, and made-up ones of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.data.dataset import Dataset
+from equipoise.data.sample import bread
+from equipoise.embed.retriever import retriever
+from equipoise.run.details import Detail, Retrieved
+from equipoise.run.evaluate import evaluate
+from equipoise.run.manifest import Manifest
+from equipoise.run.store import StoredRun, read_run, write_run
+from equipoise.stats.tabled import result_of_values
+from equipoise.tasks.retrieve import retrieve
+from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.types import Direction
+
+SYSTEMS = ("bm25:", "tfidf:", "hash")
+COST = {"dims": 384, "seconds": 1.234, "bytes_per_vector": 1536.0, "truncated_share": 0.25}
+WORDS = ("rye", "wheat", "dough", "oven", "salt", "yeast", "crumb", "crust")
+
+
+def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:
+    """Three systems on the questions about bread, with what they retrieved."""
+    data = bread()
+    for place, spec in enumerate(SYSTEMS):
+        name = spec.rstrip(":")
+        manifest = replace(
+            Manifest.start(name, command=["eq", "demo"]),
+            datasets={"bread": data.fingerprint},
+            parameters={"model": spec, "stemmer": "none"},
+            cost=COST if name == "hash" else {"seconds": 0.5},
+        ).finish()
+        write_run(
+            folder / name,
+            evaluate(retrieve(retriever(spec), data), system=name),
+            manifest=manifest,
+            details=retrieved(data, spec),
+            tuning=tuning(place) if tuned else None,
+        )
+    return [read_run(folder / spec.rstrip(":")) for spec in SYSTEMS]
+
+
+def retrieved(data: Dataset, spec: str, depth: int = 5) -> dict[str | int, Detail]:
+    """The first passages that a system finds for every question."""
+    passages = list(data.items)
+    fitted = retriever(spec).fit(list(data.items.values()))
+    found = fitted.search(list(data.units.values()), depth)
+    details: dict[str | int, Detail] = {}
+    for place, (unit, text) in enumerate(data.units.items()):
+        truth = data.truth.get(unit, {})
+        hits = tuple(
+            Retrieved(passages[at], data.items[passages[at]], score, truth.get(passages[at], 0) > 0, "bread")
+            for at, score in zip(found.indices[place].tolist(), found.scores[place].tolist(), strict=True)
+        )
+        answers = tuple(data.items[each] for each in truth)
+        details[unit] = Detail(text, answers, dict(data.slices.get(unit, {})), hits)
+    return details
+
+
+def tuning(seed: int = 0) -> Tuning:
+    """A tuning over a grid of three parameters."""
+    rng = np.random.default_rng(seed)
+    trials = tuple(
+        Trial({"chunk_size": size, "overlap": overlap, "top_k": k}, float(rng.random()), cost=float(size * k))
+        for size in (128, 256)
+        for overlap in (0, 50)
+        for k in (1, 3, 5)
+    )
+    best = max(range(len(trials)), key=lambda place: trials[place].value)
+    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6, 16) for place in (best, best, 0))
+    frontier = (min(trials, key=lambda trial: trial.cost or 0), trials[best])
+    return Tuning("HR", trials, best, 0, trials[best].value, 0.5, folds, frontier, "tokens", 600.0, 0)
+
+
+def made_up(
+    folder: Path,
+    systems: Sequence[str],
+    values: Mapping[str, Any],
+    *,
+    units: Sequence[str | int] | None = None,
+    details: Mapping[str | int, Detail] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    better: Direction = Direction.UP,
+    **more: Any,
+) -> list[StoredRun]:
+    """A run for each system; ``values`` maps a metric to an array of (systems, units).
+
+    ``more`` are fields of the manifests.
+    """
+    columns = {name: np.asarray(column, dtype=float) for name, column in values.items()}
+    ids = units or [f"q{place}" for place in range(next(iter(columns.values())).shape[1])]
+    runs = []
+    for place, system in enumerate(systems):
+        own = {name: column[place] for name, column in columns.items()}
+        result = result_of_values(system, list(ids), own, resamples=200, bounds=bounds, better=better)
+        manifest = replace(Manifest.start(system).finish(), **more)
+        path = write_run(folder / f"run{place}", result, manifest=manifest, details=details)
+        runs.append(read_run(path))
+    return runs
+
+
+def ranks(systems: int, units: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Ranks of the right answer, the first system's a little better than the others'."""
+    rng = np.random.default_rng(seed)
+    hardness = 1 + 5 * rng.random(units)
+    drawn = rng.exponential(hardness, (systems, units)) * (1 + 0.1 * np.arange(systems))[:, np.newaxis]
+    return np.maximum(1.0, np.ceil(drawn))

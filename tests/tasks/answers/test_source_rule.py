@@ -1,0 +1,146 @@
+"""The rule "source", against the package that it is named for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.tasks.answers.matcher import matcher
+from equipoise.tasks.answers.source_rule import PASSED, SourceRule
+from equipoise.tasks.answers.vocabulary import Vocabulary, alike
+
+PIECES = [
+    *(
+        "rye",
+        "ryes",
+        "bread",
+        "breads",
+        "sss",
+        "a",
+        "observe",
+        "observing",
+        "Σ",
+        "İ",
+        "5",
+        "$",
+        "€",
+        "$5",
+        "65%",
+    ),
+    *(" ", " ", " ", " ", "\n", "\t", "®", "™", "’", "“", "'", '"', ".", "é", "\u00a0", "\x1c"),
+]
+TEXT = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
+
+
+@st.composite
+def cases(draw):
+    """An answer and texts; mostly the answer is a stretch of the joined texts, or some of their words."""
+    texts = draw(st.lists(st.one_of(TEXT, TEXT, st.text(max_size=8)), min_size=1, max_size=6))
+    joined = " ".join(texts)
+    start = draw(st.integers(0, len(joined)))
+    stretch = st.just(joined[start : start + draw(st.integers(1, 20))])
+    words = st.lists(st.sampled_from([*joined.split(), "rye", "observes", "$"]), min_size=1, max_size=6)
+    return draw(st.one_of(stretch, words.map(" ".join), stretch.map(lambda text: f"${text}"), TEXT)), texts
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "case_sensitive": st.booleans(),
+        "normalize_whitespace": st.booleans(),
+        "partial_match_threshold": st.sampled_from([0.0, 0.3, 0.5, 0.75, 0.8, 1.0]),
+        "fuzzy_word_match": st.booleans(),
+        "normalize_currency": st.booleans(),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def peer():
+    """The evaluator of the package itself."""
+    pytest.importorskip("embedding_eval.evaluation")
+    from embedding_eval.evaluation.evaluators import BinaryEvaluator
+
+    return BinaryEvaluator
+
+
+@settings(max_examples=300)
+@given(cases(), OPTIONS)
+def test_scores_are_those_of_the_real_package(peer, case, options):
+    answer, texts = case
+    assert SourceRule(**options).score(answer, texts) == peer(**options).evaluate("?", answer, texts).score
+
+
+@settings(max_examples=300)
+@given(cases(), OPTIONS)
+def test_the_first_hit_is_the_least_number_of_texts_that_the_real_package_accepts(peer, case, options):
+    answer, texts = case
+    evaluator = peer(**options)
+    accepted = [bool(evaluator.evaluate("?", answer, texts[:few])) for few in range(1, len(texts) + 1)]
+    expected = accepted.index(True) + 1 if any(accepted) else None
+    assert SourceRule(**options).first_hit(answer, texts) == expected
+
+
+@given(cases(), OPTIONS)
+def test_holders_are_the_texts_that_the_rule_accepts_alone(case, options):
+    answer, texts = case
+    rule = SourceRule(**options)
+    alone = [place for place, text in enumerate(texts) if rule.score(answer, [text]) >= PASSED]
+    assert rule.holders([answer], texts)[0].tolist() == alone
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_an_order_of_a_shelf_is_the_same_as_the_texts_in_that_order(case, random):
+    answer, texts = case
+    rule = SourceRule()
+    order = list(range(len(texts)))
+    random.shuffle(order)
+    shelf = rule.shelve(texts)
+    assert shelf.first_hit(answer, order) == rule.first_hit(answer, [texts[place] for place in order])
+    assert shelf.first_hit(answer, np.array(order[:0], dtype=np.int64)) is None
+
+
+@given(cases())
+def test_once_accepted_more_texts_change_nothing_unless_one_ends_in_a_currency_sign(case):
+    answer, texts = case
+    rule = SourceRule()
+    if not any(text.rstrip().endswith(("$", "€", "£", "¥")) for text in texts):
+        accepted = [rule.score(answer, texts[:few]) >= PASSED for few in range(1, len(texts) + 1)]
+        assert accepted == sorted(accepted)
+
+
+WORDS = st.text("as", min_size=1, max_size=6)
+
+
+@given(st.lists(st.lists(WORDS, max_size=6), max_size=5), WORDS, st.booleans())
+def test_looking_forms_up_equals_comparing_all_words(texts, word, forms):
+    found = Vocabulary(texts, forms=forms).texts_with(word).tolist()
+    same = alike if forms else str.__eq__
+    assert found == [any(same(word, other) for other in words) for words in texts]
+
+
+def test_a_word_of_nothing_but_s_is_a_form_of_every_word():
+    assert alike("rye", "ssss")
+    assert Vocabulary([["ssss"], ["sss"]], forms=True).texts_with("rye").tolist() == [True, False]
+
+
+def test_a_currency_sign_at_the_end_of_a_text_closes_up_with_the_next(peer):
+    texts = ["it costs $", "5 in all"]
+    for answer in ("$5", "costs $5 in", "$ 5"):
+        assert peer().evaluate("?", answer, texts).score == 1.0
+        assert SourceRule().first_hit(answer, texts) == 2
+
+
+def test_no_texts_hold_nothing():
+    assert SourceRule().score("rye", []) == 0.0
+    assert matcher("source").first_hit("rye", []) is None
+
+
+def test_it_is_laxer_than_the_rule_words():
+    for answer, text in (
+        ("65%", "165%"),
+        ("art", "party"),
+        ("one two three four five", "five four three two"),
+    ):
+        assert matcher("source").holds(answer, text)
+        assert not matcher("words").holds(answer, text)

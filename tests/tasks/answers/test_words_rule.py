@@ -1,0 +1,204 @@
+"""The rule "words": inside one text, on the borders of words and numbers."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.tasks.answers.matcher import matcher
+from equipoise.tasks.answers.normal import normalised
+from equipoise.tasks.answers.words_rule import WordsRule
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("65%", "It rose by 65%."),
+        ("65%", "(65%)"),
+        ("art", "the art of baking"),
+        ("Art", "THE ART"),
+        ("C++", "written in C++, mostly"),
+        ("C++", "C++"),
+        ("$5", "US$5 each"),
+        ("$5", "costs $5."),
+        ("-40", "at −40 degrees"),
+        ("e.g.", "bread, e.g. rye"),
+        ("dog", "the dog's bowl"),
+        ("2024", "on 12.05.2024"),
+        ("2", "rows 1,2,3"),
+        ("1,234,567", "sold 1,234,567 loaves"),
+        ("1.5", "by 1.5."),
+        ("5", "1990, 5 loaves"),
+        ("京都", "在京都市内"),
+        ("5", "第5章"),
+        ("서울", "서울은 크다"),
+        ("กรุงเทพ", "อยู่กรุงเทพมหานคร"),
+        ("Best  alternative\nto", "the best alternative to a deal"),
+        ("it's", "It’s late"),
+        ("well-known", "a well‑known baker"),
+        (".NET", "the .NET runtime"),
+        ("#1", "ranked #1 overall"),
+        ("naïve", "a nai\u0308ve rule"),
+    ],
+)
+def test_an_answer_is_held(answer, text):
+    assert matcher("words").holds(answer, text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("65%", "It rose by 165%."),
+        ("65%", "by 1.65%"),
+        ("65%", "by 0,65%"),
+        ("art", "party"),
+        ("art", "start"),
+        ("art", "arts"),
+        ("$5", "$50"),
+        ("$5", "$5.50"),
+        ("$5", "$5,000"),
+        ("5", "2.5"),
+        ("2", "2.5"),
+        ("567", "1,234,567"),
+        ("234", "1,234,567.8"),
+        ("1995", "19956"),
+        ("-40", "20-40 degrees"),
+        ("art_1", "art_12"),
+        ("x", "x\u0302 is not x\u0302"),
+        ("rye wheat", "rye"),
+        ("rye wheat", "rye. wheat"),
+        ("cafe", "café"),
+        ("\u00ad", "anything"),
+        ("anything", ""),
+    ],
+)
+def test_an_answer_is_not_held(answer, text):
+    assert not matcher("words").holds(answer, text)
+
+
+def test_an_answer_across_two_texts_is_held_by_neither():
+    assert [len(each) for each in matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [0]
+
+
+def test_the_first_text_in_order_that_holds_the_answer_is_counted():
+    rule = matcher("words")
+    assert rule.first_hit("rye", ["wheat", "rye", "rye"]) == 2
+    assert rule.first_hit("rye", ["wheat"]) is None
+    assert rule.first_hit("rye", []) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "held"),
+    [
+        ("$5", "costs $ 5", True),
+        ("$5", "costs 5 dollars", True),
+        ("5 €", "kostet 5€", True),
+        ("€5", "costs $5", False),
+        ("$5", "costs $50", False),
+        ("$5", "costs 15", False),
+        ("$", "costs 5", False),
+    ],
+)
+def test_currency_is_an_option(answer, text, held):
+    assert matcher("words", currency=True).holds(answer, text) is held
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "held"),
+    [
+        ("one two three four five", "five and four, two with one", True),
+        ("one two three four five", "five and four, two", False),
+        ("one two", "one", False),
+        ("rye rye rye wheat", "rye", False),
+        ("...", "rye", False),
+    ],
+)
+def test_a_share_of_the_words_is_an_option(answer, text, held):
+    assert matcher("words", fuzzy=True).holds(answer, text) is held
+    assert not matcher("words").holds(answer, text)
+
+
+def test_the_share_can_be_chosen():
+    assert matcher("words", fuzzy=True, threshold=0.5).holds("one two", "one")
+
+
+def test_the_name_tells_the_options_that_are_not_usual():
+    assert matcher().name == "words"
+    assert matcher("words", currency=True, threshold=0.5).name == "words(currency=True, threshold=0.5)"
+    assert matcher("source").name == "source"
+
+
+def test_unknown_names_and_options_get_a_suggestion():
+    with pytest.raises(UnknownNameError) as caught:
+        matcher("word")
+    assert caught.value.hint == "did you mean words?"
+    with pytest.raises(ParameterError) as caught:
+        matcher("words", curency=True)
+    assert caught.value.hint == "did you mean currency?"
+    with pytest.raises(ParameterError, match="True or False"):
+        matcher("words", fuzzy="yes")
+    with pytest.raises(ParameterError, match="from 0 to 1"):
+        matcher("words", threshold=80)
+    with pytest.raises(ParameterError, match="made already"):
+        matcher(WordsRule(), fuzzy=True)
+    assert matcher(WordsRule()) == WordsRule()
+
+
+PIECES = [
+    "art",
+    "p",
+    "rye",
+    "1",
+    "65",
+    "5",
+    "%",
+    "$",
+    "-",
+    ".",
+    ",",
+    " ",
+    " ",
+    "_",
+    "'",
+    "京",
+    "都",
+    "é",
+    "\n",
+]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+
+
+@given(st.lists(TEXTS, max_size=8), st.lists(TEXTS, max_size=5), st.booleans(), st.booleans())
+def test_searching_all_texts_at_once_equals_asking_each(texts, answers, currency, fuzzy):
+    rule = matcher("words", currency=currency, fuzzy=fuzzy)
+    together = rule.holders(answers, texts)
+    for answer, found in zip(answers, together, strict=True):
+        assert found.dtype == np.int64
+        assert found.tolist() == [place for place, text in enumerate(texts) if rule.holds(answer, text)]
+
+
+def plainly_held(answer: str, text: str) -> bool:
+    """The rule for ASCII letters and digits alone, by the word borders of regular expressions."""
+    normal = normalised(answer)
+    left, right = (r"\b" if end.isalnum() or end == "_" else "" for end in (normal[:1], normal[-1:]))
+    return bool(normal) and re.search(left + re.escape(normal) + right, normalised(text)) is not None
+
+
+ASCII = st.lists(
+    st.sampled_from(["art", "p", "rye", "1", "65", "%", "$", " ", "_", "'", "!"]), max_size=12
+).map("".join)
+
+
+@given(ASCII, ASCII)
+def test_without_points_commas_and_signs_the_borders_are_those_of_regular_expressions(answer, text):
+    assert matcher("words").holds(answer, text) == plainly_held(answer, text)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_more_text_never_loses_a_word_answer_held_with_spaces_around(answer, before, after):
+    normal = normalised(answer)
+    if normal:
+        assert matcher("words").holds(answer, f"{before} {answer} {after}")

@@ -1,0 +1,145 @@
+"""Redrawn choices: how far a nested figure strays, from the whole procedure on units drawn anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.data.split import folds
+from equipoise.errors import ShapeError
+from equipoise.stats.interval import t_critical, wilson
+from equipoise.tune import redraw
+from equipoise.tune.nested import best_trial, nested_choice
+from equipoise.tune.redraw import choice_errors, nested_difference, nested_interval
+from equipoise.types import Direction, Floats
+
+
+def hits(trials: int, units: int, seed: int, share: float = 0.5) -> Floats:
+    return (np.random.default_rng(seed).random((trials, units)) < share).astype(float)
+
+
+def slow_error(values: Any, counts: Any, **options: Any) -> float:
+    """One resample written out: its units side by side, its folds, its choices."""
+    columns, parts, start = [], [], 0
+    for part in counts.astype(int):
+        columns += [unit for unit, times in enumerate(part) for _ in range(times)]
+        parts.append(np.arange(start, len(columns)))
+        start = len(columns)
+    everything = np.arange(start)
+    dealt = [(np.setdiff1d(everything, test), test) for test in parts]
+    table = values[:, columns]
+    deployed = best_trial(table, **options)
+    return nested_choice(table, dealt, **options).value - float(np.nanmean(values[deployed]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 999), st.booleans(), st.sampled_from(list(Direction)))
+def test_a_resample_is_the_whole_procedure_on_units_drawn_anew(
+    seed: int, clustered: bool, better: Direction
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.random((5, 24)), 1)
+    values[rng.random(values.shape) < 0.05] = np.nan
+    groups = np.repeat(np.arange(12), 2) if clustered else np.arange(24)
+    parts = folds(range(24), 3, groups=groups.tolist(), rng=rng)
+    options: dict[str, Any] = {"costs": [3, 1, 2, 2, 1], "better": better}
+    errors = choice_errors(
+        values, parts, clusters=groups, resamples=8, rng=np.random.default_rng(seed), **options
+    )
+    sizes = [len(set(groups[test].tolist())) for _, test in parts]
+    counts = redraw._counts(sizes, groups, 8, np.random.default_rng(seed))
+    expected = [slow_error(values, counts[:, :, draw], **options) for draw in range(8)]
+    assert errors == pytest.approx(expected)
+
+
+def test_each_fold_draws_as_many_clusters_as_it_has() -> None:
+    counts = redraw._counts([3, 2], np.array([0, 0, 1, 2, 2]), 50, np.random.default_rng(0))
+    assert counts.shape == (2, 5, 50)
+    assert (counts[0][[0, 2, 3]].sum(axis=0) == 3).all()
+    assert (counts[1][[0, 2, 3]].sum(axis=0) == 2).all()
+    assert (counts[:, 0] == counts[:, 1]).all()
+
+
+def test_many_units_are_drawn_in_blocks_that_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, parts = hits(4, 30, 1), folds(range(30), 3, rng=np.random.default_rng(1))
+    monkeypatch.setattr(redraw, "BLOCK_CELLS", 30 * 3 * 7)
+    errors = choice_errors(values, parts, resamples=20, rng=np.random.default_rng(2))
+    rng = np.random.default_rng(2)
+    sizes = [len(test) for _, test in parts]
+    blocks = [redraw._counts(sizes, np.arange(30), rows, rng) for rows in (7, 7, 6)]
+    counts = np.concatenate(blocks, axis=2)
+    assert errors == pytest.approx([slow_error(values, counts[:, :, draw]) for draw in range(20)])
+
+
+def test_with_nothing_to_choose_the_interval_is_wilson_s() -> None:
+    values, parts = hits(1, 200, 3, 0.8), folds(range(200), 5, rng=np.random.default_rng(0))
+    nested = nested_choice(values, parts)
+    interval = nested_interval(nested, choice_errors(values, parts, rng=np.random.default_rng(0)))
+    plain = wilson(values.sum(), 200, critical=t_critical(0.95, 199))
+    assert interval.width == pytest.approx(plain.width, rel=0.06)
+    assert interval.width >= plain.width
+
+
+def test_much_to_choose_among_equals_widens_it() -> None:
+    values, parts = hits(27, 100, 4, 0.75), folds(range(100), 5, rng=np.random.default_rng(0))
+    nested = nested_choice(values, parts)
+    interval = nested_interval(nested, choice_errors(values, parts, rng=np.random.default_rng(0)))
+    assert interval.covers(nested.value)
+    assert interval.width > 1.2 * wilson(nested.values.sum(), 100).width
+    assert interval.method == "wilson-nested"
+
+
+def test_all_hits_still_leave_room_below() -> None:
+    values, parts = np.ones((3, 20)), folds(range(20), 4, rng=np.random.default_rng(0))
+    nested = nested_choice(values, parts)
+    interval = nested_interval(nested, choice_errors(values, parts, rng=np.random.default_rng(0)))
+    assert interval.high == 1.0
+    assert interval.low == pytest.approx(wilson(20, 20).low, abs=0.03)
+
+
+def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds() -> None:
+    rng = np.random.default_rng(5)
+    values, parts = rng.normal(10, 3, (4, 60)), folds(range(60), 5, rng=rng)
+    nested = nested_choice(values, parts)
+    interval = nested_interval(nested, choice_errors(values, parts, rng=rng), bounds=(1.0, float("inf")))
+    assert interval.method == "t-nested"
+    assert interval.covers(nested.value)
+    flat = nested_choice(np.full((2, 20), 7.0), folds(range(20), 4, rng=rng))
+    errors = choice_errors(np.full((2, 20), 7.0), folds(range(20), 4, rng=rng), rng=rng)
+    assert nested_interval(flat, errors, bounds=(1.0, 99.0)).reason == "all units have the same value"
+
+
+def test_no_interval_without_two_defined_units() -> None:
+    nested = nested_choice([[1.0, np.nan, 1.0]], folds(range(3), 3, rng=np.random.default_rng(0)))
+    assert nested_interval(nested, np.zeros(5)).known
+    lone = type(nested)(np.array([1.0, np.nan]), nested.chosen, nested.inner, nested.outer, 0, 1.0)
+    assert nested_interval(lone, np.zeros(5)).reason == "one unit"
+
+
+def test_systems_on_the_same_units_pair_when_they_share_their_randomness() -> None:
+    values, parts = hits(9, 80, 6), folds(range(80), 5, rng=np.random.default_rng(0))
+    nested = nested_choice(values, parts)
+    one, same = (choice_errors(values, parts, rng=np.random.default_rng(7)) for _ in range(2))
+    interval, p = nested_difference(nested, nested, one, same)
+    assert (interval.low, interval.high, p) == (0.0, 0.0, 1.0)
+
+
+def test_a_clear_difference_is_told_and_p_is_never_zero() -> None:
+    good, poor = hits(9, 100, 8, 0.9), hits(9, 100, 9, 0.3)
+    parts = folds(range(100), 5, rng=np.random.default_rng(0))
+    errors = [
+        choice_errors(each, parts, resamples=400, rng=np.random.default_rng(1)) for each in (good, poor)
+    ]
+    interval, p = nested_difference(nested_choice(good, parts), nested_choice(poor, parts), *errors)
+    assert interval.low > 0.3
+    assert p == pytest.approx(1 / 401)
+
+
+def test_errors_that_do_not_pair_are_refused() -> None:
+    nested = nested_choice([[1.0, 0.0]], folds(range(2), 2, rng=np.random.default_rng(0)))
+    with pytest.raises(ShapeError, match="3 and 4 resampled errors do not pair"):
+        nested_difference(nested, nested, np.zeros(3), np.zeros(4))

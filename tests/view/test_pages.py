@@ -1,0 +1,228 @@
+"""The list, the report of one run, the comparison of several, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from equipoise.report.html.render import html_page
+from equipoise.report.page.build import build_page
+from equipoise.report.page.gather import comparison_of, read_runs
+from equipoise.run.manifest import Status
+from equipoise.run.store import read_run
+from equipoise.view.choice import Choice
+from equipoise.view.pages import Pages
+from equipoise.view.shelf import Library
+
+COMPARED = "/report?run=deep/minilm&run=bm25"
+
+
+def without_bar(page: str) -> str:
+    return re.sub(r'\n<div class="viewer">.*?</div>', "", page, count=1, flags=re.DOTALL)
+
+
+def test_the_list_has_every_run_the_newest_first(viewer) -> None:
+    rows = viewer.get("/runs.json").json["runs"]
+    assert [row["run"] for row in rows] == ["half", "other", "deep/minilm", "bm25", "old/bm25"]
+    page = viewer.get().text
+    places = [page.index(f'value="{row["run"]}"') for row in rows]
+    assert places == sorted(places)
+
+
+def test_a_row_says_what_the_run_says(viewer) -> None:
+    (row,) = [row for row in viewer.get("/runs.json").json["runs"] if row["run"] == "bm25"]
+    run = read_run(viewer.root / "bm25")
+    estimate = run.result["MRR"]
+    assert row["metric"] == "MRR"
+    assert (row["value"], row["low"], row["high"]) == (
+        estimate.value,
+        estimate.interval.low,
+        estimate.interval.high,
+    )
+    assert (row["units"], row["status"], row["data"]) == (30, "complete", "truth.qrels")
+    assert f">{estimate.value:.3f}</td>" in viewer.get().text
+
+
+def test_a_partial_run_is_marked_with_its_reason(viewer) -> None:
+    (row,) = [row for row in viewer.get("/runs.json").json["runs"] if row["run"] == "half"]
+    assert (row["status"], row["note"]) == ("partial", "out of time")
+    assert "the run of half is partial: out of time" in viewer.get("/report?run=half").text
+
+
+def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -> None:
+    runs = read_runs([("", viewer.root / "deep" / "minilm"), ("", viewer.root / "bm25")])
+    page = html_page(build_page(runs, comparison_of(runs)))
+    shown = viewer.get(COMPARED).text
+    assert without_bar(shown) == page
+    assert '<a href="/">' in shown
+    assert '<a href="/">' not in page
+
+
+def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
+    runs = read_runs([("", viewer.root / "bm25")])
+    shown = viewer.get("/report?run=bm25").text
+    assert without_bar(shown) == html_page(build_page(runs, None))
+    assert 'href="/export?run=bm25&amp;to=trec"' in shown
+    assert "to=trec" not in viewer.get(COMPARED).text
+
+
+def test_the_metric_that_decides_can_be_changed(viewer) -> None:
+    assert 'href="/report?run=deep%2Fminilm&amp;run=bm25&amp;primary=HR%401"' in viewer.get(COMPARED).text
+    assert "2 systems by HR@1 on 30 units" in viewer.get(f"{COMPARED}&primary=HR@1").text
+    assert "2 systems by HR@3 on 30 units" in viewer.get(f"{COMPARED}&primary=HR@3").text
+
+
+def test_namesakes_are_told_apart_by_their_folders(viewer) -> None:
+    page = viewer.get("/report?run=bm25&run=old/bm25").text
+    assert "bm25 (bm25)" in page
+    assert "bm25 (old/bm25)" in page
+
+
+def test_a_run_chosen_twice_is_one_run(viewer) -> None:
+    assert "bm25 by MRR on 30 units" in viewer.get("/report?run=bm25&run=bm25").text
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "sentence"),
+    [
+        ("run=bm25&run=other", 409, "units"),
+        ("run=missing", 404, "No run is called"),
+        ("run=bm52", 404, "did you mean bm25"),
+        ("", 422, "No run was chosen"),
+        ("run=bm25&primary=nDGC", 422, "nDGC"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_sentence(viewer, query: str, status: int, sentence: str) -> None:
+    answer = viewer.get(f"/report?{query}")
+    assert answer.status == status
+    assert sentence in answer.text
+    assert "Traceback" not in answer.text
+    assert '<a href="/">' in answer.text
+    assert viewer.get(f"/export?to=csv&{query}").status == status
+
+
+@pytest.mark.parametrize("form", ["latex", "md", "csv", "json", "card", "bibtex", "units"])
+def test_a_comparison_is_taken_away_in_every_form(viewer, form: str) -> None:
+    answer = viewer.get(f"/export?run=deep/minilm&run=bm25&to={form}")
+    assert answer.status == 200
+    assert len(answer.text) > 50
+
+
+def test_exports_are_those_of_the_command(viewer) -> None:
+    whole = viewer.get("/export?run=deep/minilm&run=bm25&to=json").json
+    assert whole["leader"] == "minilm"
+    assert viewer.get("/export?run=deep/minilm&to=trec").text.startswith("q0 Q0 d1 1 0.9 minilm\n")
+    lines = viewer.get("/export?run=deep/minilm&run=bm25&to=units").text.splitlines()
+    assert len(lines) == 1 + 2 * 30
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("run=bm25&to=trec", "does not keep what was retrieved"),
+        ("run=bm25&run=deep/minilm&to=trec", "one system"),
+        ("run=bm25&to=latx", "did you mean latex"),
+        ("run=bm25", "no form is called"),
+    ],
+)
+def test_an_export_that_cannot_be_is_a_sentence(viewer, query: str, sentence: str) -> None:
+    answer = viewer.get(f"/export?{query}")
+    assert answer.status == 422
+    assert sentence.casefold() in answer.text.casefold()
+
+
+def test_an_unknown_address_is_a_page(viewer) -> None:
+    answer = viewer.get("/nothing/here")
+    assert answer.status == 404
+    assert "Nothing here" in answer.text
+
+
+def test_a_browser_that_has_the_page_gets_no_other(viewer) -> None:
+    for path in (COMPARED, "/", "/runs.json"):
+        first = viewer.get(path)
+        again = viewer.get(path, If_None_Match=first.headers["etag"])
+        assert (again.status, again.body) == (304, b"")
+        assert "content-security-policy" in again.headers
+
+
+def test_a_folder_that_is_itself_a_run_is_shown(tmp_path: Path, serve, store) -> None:
+    served = serve(store(tmp_path / "only"))
+    assert [row["run"] for row in served.get("/runs.json").json["runs"]] == ["."]
+    assert "only by MRR" in served.get("/report?run=.").text
+
+
+def test_an_empty_folder_says_how_to_fill_it(tmp_path: Path, serve) -> None:
+    answer = serve(tmp_path).get()
+    assert answer.status == 200
+    assert "There is no run here yet" in answer.text
+    assert "eq score" in answer.text
+
+
+def test_a_folder_that_vanishes_is_told(tmp_path: Path, serve) -> None:
+    (tmp_path / "results").mkdir()
+    served = serve(tmp_path / "results")
+    (tmp_path / "results").rmdir()
+    answer = served.get()
+    assert answer.status == 200
+    assert "There is no run directory" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("manifest.json", "{", "manifest.json"),
+        ("manifest.json", '{"schema": 99}', "follows schema 99"),
+        ("result.json", '{"system": "a"}', "does not describe a result"),
+    ],
+)
+def test_a_damaged_run_does_not_hide_the_others(
+    tmp_path: Path, serve, store, file: str, content: str, sentence: str
+) -> None:
+    store(tmp_path / "good")
+    (store(tmp_path / "bad") / file).write_text(content)
+    served = serve(tmp_path)
+    rows = {row["run"]: row for row in served.get("/runs.json").json["runs"]}
+    assert (rows["good"]["status"], rows["bad"]["status"]) == ("complete", "unreadable")
+    assert sentence in rows["bad"]["note"]
+    assert served.get("/report?run=bad").status == 422
+    assert served.get("/report?run=good").status == 200
+
+
+def test_a_page_is_made_once_until_a_run_changes(tmp_path: Path, store) -> None:
+    store(tmp_path / "a")
+    pages = Pages()
+
+    def page() -> bytes:
+        return pages.report(Choice.of(Library(tmp_path).shelf(), ["a"])).result()
+
+    first = page()
+    assert page() is first
+    store(tmp_path / "a", worse=3)
+    assert page() != first
+
+
+def test_a_run_without_any_metric_is_listed_and_refused(tmp_path: Path, serve, store) -> None:
+    run = store(tmp_path / "a", status=Status.FAILED)
+    content = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps(content | {"estimates": []}))
+    served = serve(tmp_path)
+    assert served.get("/runs.json").json["runs"][0]["value"] is None
+    assert "disabled" in served.get().text
+    assert served.get("/report?run=a").status == 422
+
+
+def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
+    tmp_path: Path, serve, store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("equipoise.view.app.LONG", 10)
+    monkeypatch.setattr("equipoise.view.app.PATIENCE", 0.0)
+    store(tmp_path / "a")
+    served = serve(tmp_path)
+    first = served.get("/report?run=a")
+    assert (first.status, first.headers["refresh"]) == (202, "2")
+    assert "The page is being made" in first.text
+    monkeypatch.setattr("equipoise.view.app.PATIENCE", 60.0)
+    assert "a by MRR on 30 units" in served.get("/report?run=a").text
