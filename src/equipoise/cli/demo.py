@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
+from equipoise.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from equipoise.recipes.fair.comparison import FairComparison
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
 HELP = """
 \b
   eq demo
-  eq demo -o results/ --json
+  eq demo -o elsewhere/ --json
 
 Let the models that work here look for the answers to questions about a text on how people
 learned to keep time, beside systems that only look at words: nothing to download, nothing to
 prepare. Each is tuned by itself, on a small grid, and scored on questions that did not tune
-it. With -o, results.json and a run directory a system are written.
+it. The results and a page about them are kept in a folder; typed again, the command reads them.
 """
 
 MODELS = ("minilm", "use", "wordllama")
@@ -36,13 +38,20 @@ BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
 
 
 @click.command(help=HELP, short_help="Compare models on a sample document.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write the results here.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    default="equipoise-demo",
+    show_default=True,
+    help="Where the results are kept.",
+)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
 )
 @options.output_options
 @pass_output
-def demo(out: Output, output: str | None, seed: int) -> int:
+def demo(out: Output, output: str, seed: int) -> int:
     """See ``HELP``."""
     from equipoise.embed.inventory import inventory
     from equipoise.recipes.fair.compare import compare_models
@@ -50,15 +59,15 @@ def demo(out: Output, output: str | None, seed: int) -> int:
     from equipoise.recipes.fair.models import named_models
     from equipoise.recipes.fair.store import refuse_unwritable
 
-    if output is not None:
-        refuse_unwritable(Path(output))
+    refuse_unwritable(Path(output))
     plan = _plan(seed)
     here = [each.spec for each in inventory() if each.spec in MODELS and each.works]
     models = named_models([*here, *WORDS])
     _announce(out, plan, len(models))
     with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
         found = compare_models(models, plan, step=step, output=output, command=out.command)
-    _show(out, found, output)
+    _show(out, found)
+    _keep(out, found, Path(output))
     missing = [name for name in MODELS if name not in here]
     if missing:
         out.note(f"To let {', '.join(missing)} join in, see eq ls models.")
@@ -101,16 +110,30 @@ def _either(numbers: tuple[int, ...]) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _show(out: Output, found: FairComparison, output: str | None) -> None:
-    """The report for people or as data, where it was written, and what to type next."""
+def _show(out: Output, found: FairComparison) -> None:
+    """The report, for people or as data."""
     from equipoise.report.fair import fair_report
 
     if out.json:
         out.data(found.to_dict())
     else:
         out.show(*fair_report(found.edition, verbose=out.verbose, quiet=out.quiet))
-    if output is not None:
-        out.note(f"wrote {output}")
+
+
+def _keep(out: Output, found: FairComparison, folder: Path) -> None:
+    """A page beside the results, where it can be made, and what to type next."""
+    from equipoise.recipes.fair.store import RUNS, folder_names
+    from equipoise.report.publish import publish
+
+    out.note(f"wrote {folder}{os.sep}")
+    names = folder_names(found.keys)
+    runs = [(spec, folder / RUNS / names[spec]) for spec in found.tunings]
+    page = folder / "report.html"
+    try:
+        publish(runs, page)
+    except MissingExtraError as error:
+        out.note(f"For a page with charts: {error.hint}")
+    else:
+        out.note(f"wrote {page}: open it in a browser")
     if not out.json and not out.quiet:
-        folder = None if output is None else shlex.quote(output.rstrip("/"))
-        out.text(f"\nNext: {'eq demo -o results/' if folder is None else f'eq compare {folder}/runs/*'}")
+        out.text(f"\nNext: eq view {shlex.quote(str(folder))}")
