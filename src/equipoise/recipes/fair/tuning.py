@@ -29,6 +29,8 @@ Point = tuple[Chunking, int]
 """A way of cutting, and how many chunks are retrieved."""
 
 TOKENS = "tokens"
+REDRAWS = 10_000
+"""As many as the test flips signs: the smallest p must survive a correction for many pairs."""
 _REDRAWN = 1
 """The stream of randomness of the redrawn choices; the folds have their own."""
 
@@ -97,6 +99,7 @@ def tune(
         parts,
         allowed=allowed,
         clusters=material.groups,
+        resamples=REDRAWS,
         rng=np.random.default_rng([settings.seed, _REDRAWN]),
     )
     every = [
