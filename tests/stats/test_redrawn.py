@@ -61,3 +61,10 @@ def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
     _, p = redrawn_difference(0.5, errors, 20)
     assert p == pytest.approx((np.sum(np.abs(errors) >= 0.5 - 1e-9) + 1) / 202)
     assert redrawn_difference(5.0, errors, 20)[1] == pytest.approx(1 / 202)
+
+
+def test_wider_errors_ask_for_more_units() -> None:
+    plain = compare([replace(each, errors={}) for each in results(3.0)], "nested").contrasts[0]
+    judged = compare(results(3.0), "nested").contrasts[0]
+    assert judged.needed.value > plain.needed.value
+    assert judged.detectable.value > plain.detectable.value

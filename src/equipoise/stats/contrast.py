@@ -196,7 +196,7 @@ def _stacked(
         units, blocks = float(found.units[at]), float(found.blocks[at])
         difference, error = float(found.mean[at]), float(found.error[at])
         wins, losses = _won_and_lost(differences[:, at], column.better)
-        detectable, needed = _power(difference, error, units, blocks, question.level)
+        detectable, needed = power_of(difference, error, units, blocks, question.level)
         why = reason or ("" if units else "no unit is defined for both")
         contrasts.append(
             Contrast(
@@ -269,7 +269,7 @@ def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:
     return int((gains > slack).sum()), int((gains < -slack).sum())
 
 
-def _power(
+def power_of(
     difference: float, error: float, units: float, blocks: float, level: float
 ) -> tuple[Planned, Planned]:
     """What these units can show, and how many the difference seen would take."""

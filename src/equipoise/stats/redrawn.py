@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
+from math import isnan, sqrt
 
 import numpy as np
 
-from equipoise.stats.contrast import Contrast
+from equipoise.stats.contrast import Contrast, power_of
 from equipoise.stats.interval import Interval, t_interval
 from equipoise.stats.result import Result
 from equipoise.types import Floats
@@ -60,11 +60,16 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     paired = first.settings.get(DRAWS) == second.settings.get(DRAWS)
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
     interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
-    return replace(
-        seen,
-        p=max(seen.p, p) if seen.p == seen.p else p,
-        interval=interval if interval.width > 0 else seen.interval,
-    )
+    if not interval.width > 0:
+        return replace(seen, p=_larger(seen.p, p))
+    size, level = float(seen.n), seen.interval.level
+    detectable, needed = power_of(seen.difference, root_mean_square(errors), size, size, level)
+    return replace(seen, p=_larger(seen.p, p), interval=interval, detectable=detectable, needed=needed)
+
+
+def _larger(tested: float, redrawn: float) -> float:
+    """The larger p; that of the errors where the test has none."""
+    return redrawn if isnan(tested) else max(tested, redrawn)
 
 
 def root_mean_square(errors: Floats) -> float:
