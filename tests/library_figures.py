@@ -195,25 +195,34 @@ LIBRARIES: Mapping[str, Figures] = {
 
 
 @st.composite
-def runs_and_qrels(draw: Any, *, longest: int = 12, tied: bool = True) -> tuple[Run, Qrels]:
-    """Runs with ties, near ties, scores below 0, missing and extra queries; judgements with grades."""
-    documents = [f"d{number}" for number in range(longest + 3)] + ["q1", "q2"]
-    queries = [f"q{number}" for number in range(7)]
-    few = st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.5 + 1e-12, 0.75, 1.5])
-    fine = st.integers(-200, 1000).map(lambda number: number / 128)
-    score = st.one_of(few, fine) if tied else fine
+def runs_and_qrels(draw: Any, *, tied: bool = True, empty: bool = True) -> tuple[Run, Qrels]:
+    """A run with ties, scores that 32 bits cannot tell apart, scores below 0, missing and extra queries.
 
-    def a_list() -> dict[str, float]:
-        items = draw(st.lists(st.sampled_from(documents), min_size=1, max_size=longest, unique=True))
-        scores = draw(st.lists(score, min_size=len(items), max_size=len(items), unique=not tied))
-        return dict(zip(items, scores, strict=True))
+    The judgements have grades and, where ``empty``, some queries without any relevant item. All is drawn from
+    a seed: a dozen crowded queries feel a wrong convention far sooner than the few of a minimal case.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    queries = [f"q{number}" for number in range(12)]
+    judged = [query for query in queries if rng.random() < 0.8] or queries[:1]
+    answered = [query for query in queries if rng.random() < 0.8]
+    run = {query: _list(rng, query, tied=tied) for query in dict.fromkeys([*answered, judged[0], "extra"])}
+    qrels = {query: _judgements(rng, query, empty=empty and rng.random() < 0.2) for query in judged}
+    qrels[judged[0]]["d1"] = 1
+    return run, qrels
 
-    def some_gains() -> dict[str, int]:
-        items = draw(st.lists(st.sampled_from(documents), min_size=1, max_size=8, unique=True))
-        return {item: draw(st.sampled_from([0, 1, 1, 2, 3])) for item in items}
 
-    judged = draw(st.lists(st.sampled_from(queries), min_size=1, unique=True))
-    answered = draw(st.lists(st.sampled_from(queries), min_size=1, unique=True))
-    both = [query for query in judged if query in answered] or [judged[0]]
-    run = {query: a_list() for query in dict.fromkeys([*answered, *both])}
-    return run, {query: some_gains() for query in judged}
+def _list(rng: np.random.Generator, query: str, *, tied: bool) -> dict[str, float]:
+    documents = [*(f"d{number}" for number in range(9)), query]
+    items = rng.permutation(documents)[: 1 if rng.random() < 0.1 else int(rng.integers(3, 11))]
+    if tied:
+        scores = rng.choice([-0.5, 0.0, 0.25, 0.5, 0.5 + 1e-12, 0.75], len(items))
+    else:
+        scores = rng.permutation(len(items)) / 4.0 - rng.choice([0.5, -0.25])
+    return {str(item): float(score) for item, score in zip(items, scores, strict=True)}
+
+
+def _judgements(rng: np.random.Generator, query: str, *, empty: bool) -> dict[str, int]:
+    documents = [*(f"d{number}" for number in range(12)), query]
+    items = rng.permutation(documents)[: int(rng.integers(1, 9))]
+    gains = {str(item): 0 if empty else int(rng.choice([0, 1, 1, 2, 3])) for item in items}
+    return gains if empty else gains | {str(items[0]): 1}

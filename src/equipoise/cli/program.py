@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": Entry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
     "fair": Entry("equipoise.cli.fair.group:fair", "Compare embedding models on a document of your own."),
     "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
+    "why": Entry("equipoise.cli.why:why", "Say why two libraries print different figures for one run."),
     "view": Entry("equipoise.cli.view:view", "Look at all results in a browser, live while one is running."),
     "export": Entry(
         "equipoise.cli.export:export", "Take results with you: LaTeX, Markdown, CSV, a model card."

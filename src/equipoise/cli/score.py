@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
 
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
-from equipoise.cli.scoring import Scorer, Statistics, catalogue_with, refuse_unwritable, write_runs
+from equipoise.cli.scoring import (
+    Scorer,
+    Statistics,
+    catalogue_with,
+    presets,
+    refuse_unwritable,
+    write_runs,
+)
 from equipoise.cli.sources import Reading, Source, sources
 from equipoise.cli.suggest import next_command
 from equipoise.errors import ParameterError
 from equipoise.report.findings import findings_part
 from equipoise.report.score import score_part
+from equipoise.report.why import like_part
 from equipoise.stats.result import Result
 
 HELP = """
@@ -24,7 +33,8 @@ HELP = """
 Score systems against a truth. Every figure comes with its interval, the number of units,
 the undefined ones, and the chance level. Runs are TREC, JSON, JSONL, CSV, TSV or parquet,
 plain or gzipped; "-" is standard input; NAME=path gives a system a name of its own.
-With -o each system leaves a run directory, which eq compare reads.
+With -o each system leaves a run directory, which eq compare reads. With --like the figures
+are those that another library would print; eq why says how they differ from ours.
 """
 
 
@@ -35,6 +45,9 @@ With -o each system leaves a run directory, which eq compare reads.
 )
 @options.reading_options
 @options.metric_option
+@click.option(
+    "--like", type=options.OneOf("preset", presets), help="Score as this library would; see eq why."
+)
 @options.statistics_options
 @options.plugin_option
 @options.fail_option
@@ -46,6 +59,7 @@ def score(
     runs: tuple[str, ...],
     logits: tuple[str, ...],
     metrics: tuple[str, ...],
+    like: str | None,
     plugins: tuple[str, ...],
     fail_on: str | None,
     output: str | None,
@@ -56,7 +70,7 @@ def score(
     systems = _systems(runs, logits)
     if output is not None:
         refuse_unwritable(output)
-    scorer = Scorer(reading, statistics, metrics, catalogue_with(plugins))
+    scorer = Scorer(reading, statistics, metrics, catalogue_with(plugins), like)
     with out.progress(len(systems) * (1 if output is None else 2)) as step:
         made = []
         for system in systems:
@@ -97,6 +111,8 @@ def _show(
     else:
         out.show(*score_part(results, quiet=out.quiet))
         findings = [finding for result in results for finding in result.findings]
+        if "like" in results[0].settings:
+            out.show(*like_part(results, quiet=out.quiet))
         if not out.quiet:
             out.show(*findings_part(findings, verbose=out.verbose))
     for path in written:
@@ -105,4 +121,14 @@ def _show(
         primary = results[0].names[0]
         places = written or [system.path for system in systems]
         truth = [] if written else reading.options()
-        out.text(next_command(places, truth, primary))
+        like = results[0].settings.get("like")
+        if like is None:
+            out.text(next_command(places, truth, primary))
+        else:
+            out.text(_why(systems[0], reading, str(like), primary))
+
+
+def _why(system: Source, reading: Reading, like: str, primary: str) -> str:
+    """After scoring as another library: see what it does differently."""
+    words = ["eq", "why", system.path, "--qrels", str(reading.qrels), "--like", like, "-m", primary]
+    return f"\nNext: {shlex.join(words)}"

@@ -12,7 +12,8 @@ from equipoise.cli.output import Step
 from equipoise.cli.sources import Reading, Source, needs_labels
 from equipoise.data.arrays import split_member
 from equipoise.data.dataset import fingerprint_of_file
-from equipoise.errors import StoreError
+from equipoise.data.runs import read_run
+from equipoise.errors import ParameterError, StoreError
 from equipoise.evidence.base import Evidence
 from equipoise.metrics.catalogue import Catalogue, builtin
 from equipoise.run.evaluate import evaluate
@@ -34,15 +35,24 @@ class Statistics:
 
     def options(self, subject: Evidence | Result) -> dict[str, Any]:
         """These as arguments of ``evaluate`` and ``compare``, with clusters for the units of the subject."""
+        return self.options_for(subject.unit_ids.tolist())
+
+    def options_for(self, units: Sequence[Any]) -> dict[str, Any]:
+        """The same for units that are known by their ids alone."""
         return {
             "ties": self.ties,
-            "clusters": cluster_labels(
-                subject.unit_ids.tolist(), table=self.cluster, pattern=self.cluster_by
-            ),
+            "clusters": cluster_labels(units, table=self.cluster, pattern=self.cluster_by),
             "level": self.level,
             "resamples": self.resamples,
             "seed": self.seed,
         }
+
+
+def presets() -> list[str]:
+    """The libraries that ``--like`` knows."""
+    from equipoise.checks.like.presets import PRESETS
+
+    return list(PRESETS)
 
 
 def catalogue_with(plugins: Sequence[str]) -> Catalogue:
@@ -61,9 +71,12 @@ class Scorer:
     statistics: Statistics
     metrics: tuple[str, ...]
     catalogue: Catalogue
+    like: str | None = None
 
     def score(self, source: Source) -> Result:
         """What one system scores."""
+        if self.like is not None:
+            return self._score_like(source, self.like)
         evidence = self.reading.evidence(source, labels=needs_labels(self.metrics, self.catalogue))
         return evaluate(
             evidence,
@@ -71,6 +84,33 @@ class Scorer:
             system=source.name,
             catalogue=self.catalogue,
             **self.statistics.options(evidence),
+        )
+
+    def _score_like(self, source: Source, like: str) -> Result:
+        """What a library would say that it scores."""
+        from equipoise.checks.like.score import DEFAULTS, score_like
+
+        if source.is_logits:
+            raise ParameterError(
+                f"--like scores runs as other libraries do, and {source.path} holds logits",
+                hint="write the ranked lists to a run file first",
+            )
+        if self.statistics.ties != Statistics.ties:
+            raise ParameterError(
+                f"--like {like} decides about equal scores, and so does --ties {self.statistics.ties}",
+                hint="leave out one of them",
+            )
+        truth = self.reading.judgements
+        settings = self.statistics.options_for(list(truth))
+        return score_like(
+            read_run(source.path, tag=self.reading.run_tag),
+            truth,
+            self.metrics or DEFAULTS,
+            like=like,
+            system=source.name,
+            corpus_size=self.reading.corpus_size,
+            catalogue=self.catalogue,
+            **{name: value for name, value in settings.items() if name != "ties"},
         )
 
     def run(self, source: Source, command: Sequence[str]) -> tuple[Result, Manifest]:

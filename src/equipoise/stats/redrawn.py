@@ -62,8 +62,8 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
     if not interval.width > 0:
         return replace(seen, p=_larger(seen.p, p))
-    size, level = float(seen.n), seen.interval.level
-    detectable, needed = power_of(seen.difference, root_mean_square(errors), size, size, level)
+    units, level = float(seen.n), seen.interval.level
+    detectable, needed = power_of(seen.difference, root_mean_square(errors), units, units, level)
     return replace(seen, p=_larger(seen.p, p), interval=interval, detectable=detectable, needed=needed)
 
 

@@ -1,0 +1,102 @@
+"""Conventions about the run, each a function from lists of scores to lists of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from equipoise.checks.like.quicksort import quicksort_order
+
+Scores = Mapping[str, float]
+Run = Mapping[str, Scores]
+
+
+def without_own_id(run: Run) -> Run:
+    """Every list without the document that is named like its query.
+
+    >>> without_own_id({"q1": {"q1": 0.9, "d": 0.5}})
+    {'q1': {'d': 0.5}}
+    """
+    return {
+        query: {item: score for item, score in scores.items() if item != query} if query in scores else scores
+        for query, scores in run.items()
+    }
+
+
+def in_float32(run: Run) -> Run:
+    """The scores as 32 bits hold them.
+
+    >>> in_float32({"q": {"a": 0.1, "b": 0.1 + 1e-12}})["q"]["b"] == in_float32({"q": {"a": 0.1}})["q"]["a"]
+    True
+    """
+    return {query: dict(zip(scores, _cut(scores), strict=True)) for query, scores in run.items()}
+
+
+def _cut(scores: Scores) -> list[float]:
+    with np.errstate(over="ignore", under="ignore"):
+        cut: list[float] = np.array(list(scores.values()), dtype=np.float64).astype(np.float32).tolist()
+    return cut
+
+
+def above_zero(run: Run) -> Run:
+    """Every list without the items whose score is 0 or below.
+
+    >>> above_zero({"q": {"a": 0.2, "b": -0.1}})
+    {'q': {'a': 0.2}}
+    """
+    return {
+        query: {item: score for item, score in scores.items() if score > 0} for query, scores in run.items()
+    }
+
+
+def is_tied(scores: Scores) -> bool:
+    """Whether two items of a list have the same score."""
+    return len(set(scores.values())) < len(scores)
+
+
+def by_id_down(scores: Scores) -> list[str]:
+    """Best score first, equals by id, descending: trec_eval."""
+    return sorted(scores, key=lambda item: (scores[item], str(item)), reverse=True)
+
+
+def by_id_up(scores: Scores) -> list[str]:
+    """Best score first, equals by id, ascending: sentence-transformers."""
+    return sorted(scores, key=lambda item: (-scores[item], str(item)))
+
+
+def by_input(scores: Scores) -> list[str]:
+    """Best score first, equals in the order in which they stand."""
+    return sorted(scores, key=scores.__getitem__, reverse=True)
+
+
+def by_quicksort(scores: Scores) -> list[str]:
+    """As ranx orders a list: it sorts when it is made, and once more when it is made comparable."""
+    items = list(scores)
+    for _ in range(2):
+        items = [items[place] for place in quicksort_order([-scores[item] for item in items])]
+    return items
+
+
+ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
+    "id_down": by_id_down,
+    "id_up": by_id_up,
+    "input": by_input,
+    "quicksort": by_quicksort,
+}
+"""The tie rules that put equals into one order without knowing the judgements."""
+
+
+def in_one_order(run: Run, ties: str) -> Run:
+    """The run without ties: where a list has some, its scores become places that say the order.
+
+    >>> in_one_order({"q": {"a": 0.5, "b": 0.5}}, "id_down")
+    {'q': {'b': -0.0, 'a': -1.0}}
+    """
+    order = ORDERS[ties]
+    return {
+        query: {item: -float(place) for place, item in enumerate(order(scores))}
+        if is_tied(scores)
+        else scores
+        for query, scores in run.items()
+    }

@@ -1,0 +1,251 @@
+"""Why two programs disagree, as people read it: what accounts for how much, where, and one worked unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, isnan, log10
+from typing import Any
+
+from equipoise.checks.base import counted
+from equipoise.checks.like.conventions import Conventions, departures
+from equipoise.checks.like.difference import Apart, Difference, Side
+from equipoise.checks.like.example import Example, Place
+from equipoise.checks.like.published import Candidate, Search
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parse import parse
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.numbers import MOST_DECIMALS, count, figure, ranks, signed
+from equipoise.stats.result import Result
+
+FEWEST_DECIMALS = 4
+SHOWN_UNITS = 5
+SHOWN_MATCHES = 12
+LEFT_OUT = "left out"
+
+
+def difference_part(difference: Difference, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    """The two figures and what makes their difference; unless quiet, also the units and an example."""
+    places = _decimals(difference.value)
+    parts: list[Any] = [heading(_title(difference, places)), Paragraph("")]
+    parts += [Paragraph(_side(each, places), indent=2) for each in (difference.one, difference.other)]
+    parts += [Paragraph(""), *_changes(difference, places)]
+    if quiet:
+        return parts
+    parts += _meanings(difference)
+    parts += _idle(difference, verbose=verbose)
+    parts += _units(difference, places, verbose=verbose)
+    if difference.example is not None:
+        parts += _example(difference.example, difference, places)
+    said = [note for side in (difference.one, difference.other) for note in side.notes]
+    return [*parts, *_notes(said)]
+
+
+def search_part(search: Search, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    """Which conventions give a published figure, or that none of those that were tried does."""
+    printed = search.printed
+    places = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
+    band = f"{figure(printed.low, MOST_DECIMALS)} to {figure(printed.high, MOST_DECIMALS)}"
+    parts: list[Any] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
+    read = "read as percent, " if printed.percent else ""
+    parts.append(Paragraph(f"{read}printed so for anything from {band}", indent=2))
+    parts.append(Paragraph(""))
+    if search.matches:
+        parts += _matches(search, places, verbose=verbose)
+    else:
+        parts += [
+            Paragraph("None of the conventions that were tried gives this figure."),
+            Paragraph(
+                f"The nearest is {_candidate(search.nearest)}, with {figure(search.nearest.value, places)}."
+            ),
+        ]
+    if quiet:
+        return parts
+    parts += [Paragraph(""), Paragraph(_effort(search))]
+    if search.skipped:
+        parts.append(Paragraph(f"Not tried: {'; '.join(search.skipped.values())}."))
+    return parts
+
+
+def like_part(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
+    """What scoring as another library meant, beneath the table of scores."""
+    settings = results[0].settings
+    title = f"Scored as {settings['like']} {settings['like_version']}".rstrip()
+    parts: list[Any] = [Paragraph(""), heading(title)]
+    if quiet:
+        return parts
+    rules = {name: Conventions().with_values(each) for name, each in settings["conventions"].items()}
+    said = {name: departures(each, parse(name, evidence=Ranking)[0]) for name, each in rules.items()}
+    if any(said.values()):
+        parts.append(Paragraph("Unlike equipoise:"))
+    for sentence in dict.fromkeys(sentence for each in said.values() for sentence in each):
+        names = [name for name, each in said.items() if sentence in each]
+        lead = "- " if len(names) == len(said) else f"- {', '.join(names)}: "
+        parts.append(Paragraph(sentence, indent=2, lead=lead))
+    return [*parts, *_notes([note for result in results for note in result.settings["notes"]])]
+
+
+def _title(difference: Difference, places: int) -> str:
+    one, other = difference.one, difference.other
+    if abs(difference.value) < 10.0**-12:
+        return f"{difference.metric}: {one.name} and {other.name} agree on {figure(one.value, places)}"
+    return (
+        f"{difference.metric}: {figure(one.value, places)} as {one.name}, {figure(other.value, places)} as "
+        f"{other.name}, a difference of {signed(difference.value, places)}"
+    )
+
+
+def _side(side: Side, places: int) -> str:
+    units = counted(side.n, "unit")
+    return f"{side.title}: {side.call} = {figure(side.value, places)} over {units}"
+
+
+def _changes(difference: Difference, places: int) -> list[Any]:
+    """The table of parts, its sum beneath."""
+    rows = difference.changes
+    if not rows:
+        return [Paragraph("They have the same conventions for all that this metric and this data can feel.")]
+    parts = [*(row.share for row in rows), sum(row.share for row in rows)]
+    units = [*(row.units for row in rows), difference.changed_units]
+    table = FittedTable(
+        [
+            Column("convention", [*(row.convention.title for row in rows), "together"], shortens="end"),
+            Column("part", [signed(each, places) for each in parts], right=True),
+            Column("alone", [*(signed(row.alone, places) for row in rows), ""], right=True, rank=2),
+            Column("units", [count(each) for each in units], right=True, rank=1),
+        ]
+    )
+    if len(rows) == 1:
+        return [table]
+    method = (
+        f"Parts: {difference.method}; they add up. Alone is the effect of one change on "
+        f"{difference.one.name}'s figure while all else stays."
+    )
+    return [table, Paragraph(""), Paragraph(method)]
+
+
+def _meanings(difference: Difference) -> list[Any]:
+    """What each side does, convention by convention."""
+    if not difference.changes:
+        return []
+    parts: list[Any] = [Paragraph(""), heading("What they do differently")]
+    for change in difference.changes:
+        parts += _apart(change.convention, difference)
+    return parts
+
+
+def _apart(apart: Apart, difference: Difference) -> list[Any]:
+    width = max(len(difference.one.name), len(difference.other.name)) + 2
+    return [
+        Paragraph(apart.title, indent=2),
+        Paragraph(apart.one_says, indent=4, lead=f"{difference.one.name}:".ljust(width)),
+        Paragraph(apart.other_says, indent=4, lead=f"{difference.other.name}:".ljust(width)),
+    ]
+
+
+def _idle(difference: Difference, *, verbose: bool) -> list[Any]:
+    if not difference.idle:
+        return []
+    parts: list[Any] = [Paragraph(""), heading("Different too, without effect here")]
+    for each in difference.idle:
+        parts.append(Paragraph(f"{each.convention.title}: {each.reason}", indent=2, lead="- "))
+        if verbose:
+            parts += _apart(each.convention, difference)[1:]
+    return parts
+
+
+def _units(difference: Difference, places: int, *, verbose: bool) -> list[Any]:
+    shown = difference.units if verbose else difference.units[:SHOWN_UNITS]
+    if not shown:
+        return []
+    rest = difference.changed_units - len(shown)
+    parts: list[Any] = [
+        Paragraph(""),
+        heading("Where it happens"),
+        FittedTable(
+            [
+                Column("unit", [each.unit for each in shown], shortens="middle"),
+                Column(difference.one.name, [_value(each.one, places) for each in shown], right=True),
+                Column(difference.other.name, [_value(each.other, places) for each in shown], right=True),
+                Column("because of", [", ".join(each.because) for each in shown], shortens="end", rank=1),
+            ]
+        ),
+    ]
+    return [*parts, Paragraph(f"and {counted(rest, 'more unit')}")] if rest > 0 else parts
+
+
+def _value(value: float, places: int) -> str:
+    return LEFT_OUT if isnan(value) else figure(value, places)
+
+
+def _example(example: Example, difference: Difference, places: int) -> list[Any]:
+    """The worked unit: score, judgement and rank of each document that matters."""
+    one, other = difference.one.name, difference.other.name
+    title = (
+        f"For example {example.unit}: {_value(example.one, places)} as {one}, "
+        f"{_value(example.other, places)} as {other}"
+    )
+    if not example.rows:
+        return []
+    rows = example.rows
+    parts: list[Any] = [
+        Paragraph(""),
+        heading(title),
+        FittedTable(
+            [
+                Column("document", [row.item for row in rows], shortens="middle"),
+                Column("score", [_score(row.score) for row in rows], right=True, rank=1),
+                Column("judged", [f"{row.gain:g}" for row in rows], right=True),
+                Column(f"rank ({one})", [_place(row.one) for row in rows], right=True),
+                Column(f"rank ({other})", [_place(row.other) for row in rows], right=True),
+            ]
+        ),
+    ]
+    return [*parts, Paragraph(f"and {counted(example.more, 'more document')}")] if example.more else parts
+
+
+def _score(score: float | None) -> str:
+    return "not retrieved" if score is None else repr(score)
+
+
+def _place(place: Place) -> str:
+    return "-" if place is None else ranks(*place)
+
+
+def _matches(search: Search, places: int, *, verbose: bool) -> list[Any]:
+    shown = search.matches if verbose else search.matches[:SHOWN_MATCHES]
+    number = len(search.matches)
+    give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
+    parts: list[Any] = [Paragraph(f"{give} this figure:")]
+    for match in shown:
+        text = f"{_candidate(match)} ({figure(match.value, places)} over {counted(match.n, 'unit')})"
+        parts.append(Paragraph(text, indent=2, lead="- "))
+    rest = len(search.matches) - len(shown)
+    return [*parts, Paragraph(f"and {rest:,} more (-v shows all)", indent=4)] if rest else parts
+
+
+def _candidate(candidate: Candidate) -> str:
+    if not candidate.changes:
+        return f"as {candidate.preset} scores"
+    return f"as {candidate.preset} scores, but {' and '.join(candidate.says)}"
+
+
+def _effort(search: Search) -> str:
+    return (
+        f"Tried: all presets, and one or two changes from {search.base}: {counted(search.tried, 'set')} of "
+        f"conventions, which give {counted(search.figures, 'different figure')}. That a set gives the figure "
+        "does not prove that it was used; the more sets give it, the less each of them says."
+    )
+
+
+def _notes(notes: Sequence[str]) -> list[Any]:
+    if not notes:
+        return []
+    return [Paragraph(""), *(Paragraph(note, lead="note: ") for note in dict.fromkeys(notes))]
+
+
+def _decimals(size: float) -> int:
+    """As many decimals as show two figures of a difference."""
+    if isnan(size) or size == 0:
+        return FEWEST_DECIMALS
+    return min(max(1 - floor(log10(abs(size))), FEWEST_DECIMALS), MOST_DECIMALS)

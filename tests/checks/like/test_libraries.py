@@ -1,0 +1,96 @@
+"""Every preset against the library that it is named after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from equipoise.checks.like.conventions import Conventions
+from equipoise.checks.like.material import Material
+from equipoise.checks.like.measure import figure_under
+from equipoise.checks.like.presets import PRESETS, TIES
+from equipoise.metrics.parse import parse
+from library_figures import LIBRARIES, runs_and_qrels
+
+CASES = [(name, form) for name in LIBRARIES for form in PRESETS[name].calls]
+CUTOFF = 3
+
+
+def metric_of(form: str):
+    return parse(form.replace("@k", f"@{CUTOFF}"))[0]
+
+
+def ours(run, qrels, name: str, form: str, **changes) -> float:
+    preset, metric = PRESETS[name], metric_of(form)
+    return figure_under(Material.of(run, qrels), metric, preset.rules(metric).with_values(changes)).value
+
+
+def on_the_edge_of_rounding(value: float) -> bool:
+    """11/64 is 0.171875: its fifth digit is decided by the last bit of a sum, hence by its order."""
+    return abs(value * 1e5 % 1 - 0.5) < 1e-9
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_a_preset_gives_what_its_library_gives(name: str, form: str) -> None:
+    preset = PRESETS[name]
+    ruled = TIES not in preset.stumbles or preset.rules(metric_of(form)).ties == "expected"
+
+    # Where a query has no relevant item, beir's own recall divides by zero.
+    @settings(max_examples=20)
+    @given(runs_and_qrels(tied=ruled, empty=form != "R(capped)@k"))
+    def agrees(material) -> None:
+        run, qrels = material
+        theirs = LIBRARIES[name](run, qrels, form, CUTOFF)
+        value = ours(run, qrels, name, form)
+        if on_the_edge_of_rounding(ours(run, qrels, name, form, digits=None)):
+            value = theirs if abs(value - theirs) < 2e-5 else value
+        assert value == pytest.approx(theirs, abs=preset.tolerance, rel=0, nan_ok=True)
+
+    agrees()
+
+
+@pytest.mark.parametrize("form", ["MAP", "MRR@k", "MRR", "HR@k", "P@k", "R@k"])
+def test_where_torch_promises_no_order_its_figure_lies_between_the_bounds(form: str) -> None:
+    @settings(max_examples=20)
+    @given(runs_and_qrels())
+    def lies_between(material) -> None:
+        run, qrels = material
+        theirs = LIBRARIES["torchmetrics"](run, qrels, form, CUTOFF)
+        low = ours(run, qrels, "torchmetrics", form, ties="pessimistic")
+        high = ours(run, qrels, "torchmetrics", form, ties="optimistic")
+        assert low - 2e-6 <= theirs <= high + 2e-6
+
+    lies_between()
+
+
+def test_long_lists_of_few_scores_are_ordered_as_ranx_orders_them() -> None:
+    rng = np.random.default_rng(5)
+    for length in (15, 16, 17, 40, 150):
+        items = [f"d{number}" for number in range(length)]
+        run = {
+            f"q{query}": dict(zip(items, rng.integers(0, 4, length) / 4.0, strict=True))
+            for query in range(12)
+        }
+        qrels = {query: {items[number]: 1 for number in rng.permutation(length)[:4]} for query in run}
+        theirs = LIBRARIES["ranx"](run, qrels, "MRR", 0)
+        assert ours(run, qrels, "ranx", "MRR") == pytest.approx(theirs, abs=1e-9)
+
+
+def test_our_own_preset_is_what_evaluate_gives() -> None:
+    from equipoise.evidence.ranking import Ranking
+    from equipoise.run.evaluate import evaluate
+
+    @settings(max_examples=20)
+    @given(runs_and_qrels())
+    def agrees(material) -> None:
+        run, qrels = material
+        for form in PRESETS["equipoise"].calls:
+            metric = metric_of(form)
+            result = evaluate(Ranking.from_runs(qrels, run), metric, resamples=1, chance=False)
+            assert ours(run, qrels, "equipoise", form) == pytest.approx(
+                result[metric.name].value, abs=1e-15, nan_ok=True
+            )
+
+    agrees()
+    assert PRESETS["equipoise"].conventions == Conventions()

@@ -1,0 +1,124 @@
+"""The presets as data: complete, frozen, and truthful about what a library would not take."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from equipoise.checks.like.conventions import CONVENTIONS, Conventions, departures
+from equipoise.checks.like.material import Material
+from equipoise.checks.like.notes import notes
+from equipoise.checks.like.presets import PRESETS, form_of, preset_named
+from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.metrics.parse import parse
+from library_figures import LIBRARIES
+
+NDCG, MRR, MAP = parse(["nDCG@3", "MRR@3", "MAP@3"])
+
+
+def test_every_convention_has_words_for_every_value_that_a_preset_uses() -> None:
+    assert list(CONVENTIONS) == [each.name for each in fields(Conventions)]
+    for preset in PRESETS.values():
+        for form in preset.calls:
+            rules = preset.rules(parse(form.replace("@k", "@3"))[0])
+            for name in rules:
+                assert CONVENTIONS[name].sentence(rules[name])
+
+
+def test_a_preset_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        PRESETS["ranx"].conventions.ties = "expected"  # type: ignore[misc]
+
+
+def test_the_issue_names_every_preset() -> None:
+    asked = {"trec_eval", "ranx", "mteb", "beir", "sentence-transformers", "torchmetrics", "sklearn"}
+    assert set(PRESETS) == asked | {"equipoise"} == set(LIBRARIES) | {"equipoise"}
+    assert all(preset.version for name, preset in PRESETS.items() if name != "equipoise")
+
+
+def test_a_preset_with_a_typo_gets_a_did_you_mean() -> None:
+    with pytest.raises(UnknownNameError) as error:
+        preset_named("sentence-transformer")
+    assert error.value.hint == "did you mean sentence-transformers?"
+
+
+def test_what_a_library_does_not_have_is_refused_with_a_reason() -> None:
+    with pytest.raises(ParameterError) as error:
+        PRESETS["sklearn"].rules(MAP)
+    assert error.value.sentence == "sklearn has no MAP@3"
+    assert "no cutoff" in error.value.hint
+    with pytest.raises(ParameterError, match="has no MR"):
+        PRESETS["equipoise"].rules(parse("MR")[0])
+    with pytest.raises(ParameterError, match="MAP\\(norm=R\\)"):
+        PRESETS["mteb"].rules(parse("MAP(norm=R)@3")[0])
+
+
+def test_our_own_metrics_may_say_how_they_are_measured() -> None:
+    assert PRESETS["equipoise"].rules(parse("MAP(norm=R)@3")[0]).norm == "R"
+    assert PRESETS["equipoise"].rules(parse("nDCG(gain=exp)@3")[0]).gain == "exp"
+
+
+def test_a_library_may_treat_one_metric_unlike_the_others() -> None:
+    beir = PRESETS["beir"]
+    assert (beir.rules(NDCG).missing, beir.rules(MRR).missing) == ("left_out", "zero")
+    assert (beir.rules(NDCG).ties, beir.rules(MRR).ties) == ("id_down", "input")
+    assert form_of(MRR) in beir.exceptions
+
+
+def test_only_what_departs_from_our_own_conventions_is_told() -> None:
+    assert departures(Conventions(), NDCG) == []
+    told = departures(replace(Conventions(), norm="R", scores="float32"), NDCG)
+    assert told == ["scores are cut to 32 bits, which can make equals of them"]
+
+
+RUN = {"q1": {"a": 0.9, "b": 0.5}, "stray": {"a": 0.3}}
+QRELS = {"q1": {"a": 1, "b": 0}}
+
+
+@pytest.mark.parametrize("name", ["mteb", "beir"])
+def test_stray_queries_stop_the_library_as_its_note_says(name: str) -> None:
+    said = notes(PRESETS[name], [MRR], Material.of(RUN, QRELS))
+    assert any("KeyError" in note for note in said)
+    pytest.importorskip(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name == "mteb":
+            from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
+
+            with pytest.raises(KeyError):
+                calculate_retrieval_scores(RUN, QRELS, [3])
+        else:
+            from beir.retrieval.evaluation import EvaluateRetrieval
+
+            with pytest.raises(KeyError):
+                EvaluateRetrieval.evaluate_custom(QRELS, RUN, [3], "mrr")
+
+
+def test_beir_takes_stray_queries_where_pytrec_eval_measures() -> None:
+    assert notes(PRESETS["beir"], [NDCG], Material.of(RUN, QRELS)) == []
+    assert LIBRARIES["beir"](RUN, QRELS, "nDCG@k", 3) == 1.0
+
+
+def test_fractions_stop_pytrec_eval_as_the_note_says() -> None:
+    qrels = {"q1": {"a": 0.5, "b": 2}}
+    assert any("TypeError" in note for note in notes(PRESETS["trec_eval"], [NDCG], Material.of(RUN, qrels)))
+    with pytest.raises(TypeError):
+        LIBRARIES["trec_eval"](RUN, qrels, "nDCG@k", 3)  # type: ignore[arg-type]
+
+
+def test_negative_judgements_stop_sklearn_as_the_note_says() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    said = notes(PRESETS["sklearn"], [NDCG], Material.of(RUN, {"q1": {"a": 1, "b": -1}}))
+    assert any("refuses negative" in note for note in said)
+    with pytest.raises(ValueError, match="negative"):
+        metrics.ndcg_score([[1, -1]], [[0.9, 0.5]])
+
+
+def test_where_torch_has_no_rule_the_note_gives_the_range() -> None:
+    material = Material.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    (note,) = notes(PRESETS["torchmetrics"], [MRR], material)
+    assert note.endswith("any order gives between 0.5000 and 1.0000")
+    assert notes(PRESETS["torchmetrics"], [NDCG], material) == []
+    assert notes(PRESETS["torchmetrics"], [MRR], Material.of(RUN, QRELS)) == []
