@@ -68,3 +68,10 @@ def test_wider_errors_ask_for_more_units() -> None:
     judged = compare(results(3.0), "nested").contrasts[0]
     assert judged.needed.value > plain.needed.value
     assert judged.detectable.value > plain.detectable.value
+
+
+def test_ranks_are_as_unsure_as_the_redrawn_figures() -> None:
+    plain = compare([replace(each, errors={}) for each in results(3.0)], "nested")
+    judged = compare(results(3.0), "nested")
+    assert plain.ranks == {"a": (1, 1), "b": (2, 2)}
+    assert judged.ranks == {"a": (1, 2), "b": (1, 2)}

@@ -28,7 +28,7 @@ from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
 from equipoise.stats.paired import find_test
 from equipoise.stats.pairing import Pairing, pair_results
-from equipoise.stats.redrawn import errors_of, with_redrawn_errors
+from equipoise.stats.redrawn import errors_of, redrawn_scores, with_redrawn_errors
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.verdict import sentences
@@ -354,6 +354,9 @@ def _bands(
 def _ranks(
     pairing: Pairing, metric: str, resampled: JointScores | None, better: Direction, question: Question
 ) -> Ints:
+    redrawn = redrawn_scores(pairing.results, metric, _scores(pairing, metric))
+    if redrawn is not None:
+        return resampled_ranks(redrawn, better=better, level=question.level)
     if pairing.has_parts(metric):
         return rank_intervals(
             pairing.per_unit(metric),

@@ -51,6 +51,16 @@ def errors_of(result: Result, metric: str) -> Floats | None:
     return result.errors.get(metric)
 
 
+def redrawn_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
+    """Where the figures may truly lie, a row a draw and a column a system; None where errors do not pair."""
+    errors = [errors_of(result, metric) for result in results]
+    found = [each for each in errors if each is not None]
+    draws = {(result.settings.get(DRAWS), len(each)) for result, each in zip(results, found, strict=False)}
+    if len(found) < len(results) or len(draws) > 1:
+        return None
+    return scores - np.column_stack(found)
+
+
 def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     a, b = errors_of(first, seen.metric), errors_of(second, seen.metric)
     if a is None or b is None or seen.n < 2:
