@@ -1,16 +1,17 @@
 """All checks in one place: each stands beside its function, and here they are collected by code.
 
-Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and claims.
+Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and claims,
+4xx at figures that someone published.
 """
 
 from __future__ import annotations
 
-from equipoise.checks import embedding, fixture, points, power, protocol, scores, tuning, units
+from equipoise.checks import audit, embedding, fixture, points, power, protocol, scores, tuning, units
 from equipoise.checks.base import Check
 from equipoise.errors import UnknownNameError
 from equipoise.types import Finding
 
-_SUBJECTS = (embedding, fixture, points, power, protocol, scores, tuning, units)
+_SUBJECTS = (audit, embedding, fixture, points, power, protocol, scores, tuning, units)
 
 CHECKS: tuple[Check, ...] = tuple(
     sorted((check for subject in _SUBJECTS for check in subject.CHECKS), key=lambda check: check.code)

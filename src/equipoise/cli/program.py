@@ -20,6 +20,8 @@ COMMANDS = {
     "compare": Entry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
     "fair": Entry("equipoise.cli.fair.group:fair", "Compare embedding models on a document of your own."),
     "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
+    "audit": Entry("equipoise.cli.audit:audit", "Find figures in a published table that cannot be."),
+    "gate": Entry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "why": Entry("equipoise.cli.why:why", "Say why two libraries print different figures for one run."),
     "view": Entry("equipoise.cli.view:view", "Look at all results in a browser, live while one is running."),
     "export": Entry(

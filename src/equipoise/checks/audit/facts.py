@@ -1,0 +1,139 @@
+"""What a table says beside its figures: how many units, how many classes, which conventions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from equipoise.data.number import NotANumber, NotFinite, number
+from equipoise.data.published.markup import plain
+from equipoise.data.published.printed import printed
+from equipoise.data.published.record import Cell
+from equipoise.errors import ParameterError
+
+_UNITS = "queries|questions|units|samples|cases|instances|examples|documents|topics"
+UNITS = re.compile(rf"n|num_q|(?:n|num|number_of|total|test|n_test)?_?(?:{_UNITS})")
+CLASSES = re.compile(r"(?:n|num|number_of)?_?(?:classes|locations|labels)|vocab(?:ulary)?(?:_size)?")
+CANDIDATES = re.compile(r"(?:n|num|number_of)?_?candidates|corpus_size")
+TRIALS = re.compile(r"(?:n|num|number_of)?_?(?:configurations|configs|trials)(?:_tested|_tried)?|grid_size")
+RELEVANT = re.compile(r"(?:n_|num_)?relevant_(?:per_)?(?:query|unit|item|document)")
+BROKEN_TIES = ("by_id", "optimistic", "pessimistic", "none", "broken", "no")
+LIBRARIES = (
+    "trec_eval",
+    "pytrec_eval",
+    "ranx",
+    "mteb",
+    "beir",
+    "sentence-transformers",
+    "torchmetrics",
+    "sklearn",
+)
+
+
+class Need(StrEnum):
+    """What must hold before a law can be applied."""
+
+    ONE_RELEVANT = "every unit has one relevant item"
+    BINARY = "items are relevant or not, without grades"
+    HITS = "every unit is a hit or a miss, no figure being averaged over tied scores"
+
+
+DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HITS: "--no-ties"}
+"""The options that declare it."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of one record; None is unknown."""
+
+    n: int | None = None
+    classes: int | None = None
+    candidates: int | None = None
+    trials: int | None = None
+    level: float | None = None
+    assumed: frozenset[Need] = frozenset()
+    denied: frozenset[Need] = frozenset()
+    nested: bool = False
+
+
+def facts_of(cells: Iterable[Cell], where: str) -> Facts:
+    """What the cells of a record say beside its figures; a count that cannot be is refused."""
+    found: dict[str, int] = {}
+    words: dict[str, str] = {}
+    for label, text, *_ in cells:
+        key, name = _read(label)
+        words.setdefault(key, plain(text).casefold())
+        if name and (key == "n" or printed(text) is not None) and text.strip():
+            found.setdefault(name, count(text, f"{label} of {where}"))
+    assumed, denied = _conventions(words, found)
+    return Facts(
+        n=found.get("n"),
+        classes=found.get("classes"),
+        candidates=found.get("candidates"),
+        trials=found.get("trials"),
+        level=_level(words.get("level", "")),
+        assumed=assumed,
+        denied=denied,
+        nested=any("nested" in key or "held_out" in key for key in words),
+    )
+
+
+_COUNTS = {"n": UNITS, "classes": CLASSES, "candidates": CANDIDATES, "trials": TRIALS}
+
+
+@lru_cache(maxsize=4096)
+def _read(label: str) -> tuple[str, str]:
+    """A label in lower case with underscores, and what it counts, if anything."""
+    key = re.sub(r"[\s-]+", "_", plain(label).casefold())
+    return key, next((name for name, pattern in _COUNTS.items() if pattern.fullmatch(key)), "")
+
+
+def count(value: object, subject: str) -> int:
+    """A number of things, at least one."""
+    text = str(value).strip().replace(",", "")
+    try:
+        found = number(text)
+    except (NotANumber, NotFinite):
+        found = 0
+    if found != int(found) or found < 1:
+        raise ParameterError(f"{subject} is {value}", hint="it counts units: a whole number from 1")
+    return int(found)
+
+
+def is_fact(label: str) -> bool:
+    """Whether the label is that of a count."""
+    return bool(_read(label)[1])
+
+
+def _conventions(words: dict[str, str], found: dict[str, int]) -> tuple[frozenset[Need], frozenset[Need]]:
+    assumed, denied = set(), set()
+    one = words.get("one_relevant") == "true" or words.get("relation") == "parent" or "classes" in found
+    for key, text in words.items():
+        if RELEVANT.fullmatch(key):
+            one, several = one or text == "1", text not in ("1", "")
+            denied |= {Need.ONE_RELEVANT} if several else set()
+    ties = words.get("ties", "")
+    library = words.get("library", words.get("evaluator", ""))
+    if ties in BROKEN_TIES or library in LIBRARIES or "mteb_version" in words:
+        assumed.add(Need.HITS)
+    elif ties == "expected":
+        denied.add(Need.HITS)
+    if words.get("relevance") == "binary":
+        assumed.add(Need.BINARY)
+    elif words.get("relevance") == "graded":
+        denied.add(Need.BINARY)
+    if one:
+        assumed |= {Need.ONE_RELEVANT, Need.BINARY}
+    return frozenset(assumed), frozenset(denied - assumed)
+
+
+def _level(text: str) -> float | None:
+    try:
+        level = float(number(text.rstrip("% ")))
+    except (NotANumber, NotFinite):
+        return None
+    level = level / 100 if level > 1 else level
+    return level if 0 < level < 1 else None

@@ -1,0 +1,185 @@
+"""Reading the labels of published tables: ours, those of other libraries, and those of papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+
+from equipoise.checks.audit.measure import AVERAGES, Measure
+from equipoise.data.published.markup import plain
+from equipoise.errors import EquipoiseError, did_you_mean
+from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parse import parse
+
+_PERCENT = re.compile(
+    r"\s*[\(\[]\s*(?:in )?(?:%|percent|pct)\s*[\)\]]|\s+in (?:%|percent)$|[_ ](?:pct|percent)$|\s*%$"
+)
+_NO_LEVEL = re.compile(
+    r"(?i)(?<![^\W_])(?:delta|diff|difference|improvement|change|gap|p[-_ ]?value|time|loss)(?![^\W_])|[Δ∆]"
+)
+_END = r"(?:[ _-]?(?:bound|ci|end))?$"
+_ROLES = (
+    ("low", re.compile(r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?(?:lower|low|lo)" + _END)),
+    (
+        "high",
+        re.compile(r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?(?:upper|high|hi)(?:[ _-]?(?:bound|ci|end))?$"),
+    ),
+    ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
+)
+_CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), spelled)
+    for pattern, spelled in (
+        (r"ndcg_cut[_.](\d+)", r"nDCG@\1"),
+        (r"map_cut[_.](\d+)", r"MAP(norm=R)@\1"),
+        (r"recip_rank", "MRR"),
+        (r"success_(\d+)", r"HR@\1"),
+        (r"p_(\d+)", r"P@\1"),
+        (r"recall_(\d+)", r"R@\1"),
+        (r"r_cap@(\d+)", r"R(capped)@\1"),
+        (r"h@(\d+)", r"HR@\1"),
+        (r"top_?(\d+)(?:_?acc(?:uracy)?)?", r"HR@\1"),
+        (r"acc(?:uracy)?_?top_?(\d+)", r"HR@\1"),
+        (r"(?:spearman_)?rho|spearman_?ρ|ρ|spearman_correlation", "Spearman"),
+        (r"pearson_correlation", "Pearson"),
+        (r"mean_?rank", "MR"),
+        (r"med(?:ian)?_?r(?:ank)?", "MedianRank"),
+        (r"mean_map", "MAP"),
+        (r"f1_score|f_1|f1_measure|f_measure", "F1"),
+    )
+)
+_AVERAGED = re.compile(
+    rf"(?i)^(?:(?P<first>{'|'.join(AVERAGES)})(?:_?avg)?_)?(?P<what>f1(?:_?score)?|f_1|precision|recall|p|r)"
+    rf"(?:_\(?(?P<last>{'|'.join(AVERAGES)})(?:_?avg)?\)?)?$"
+)
+_SEPARATORS = re.compile(r"[\s/:._-]+")
+LONGEST = 120
+_ALONE = 2
+"""A name that stands behind another word needs as many letters, or a cutoff: dim_r is no recall."""
+
+
+class Role(StrEnum):
+    """What a column says of its metric."""
+
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A label understood; ``group`` is what stands before the metric, such as a data set or a split.
+
+    ``measure`` is None for the ends of an interval that do not say whose they are.
+    """
+
+    measure: Measure | None
+    role: Role = Role.VALUE
+    percent: bool = False
+    group: str = ""
+
+
+@lru_cache(maxsize=4096)
+def named(label: str) -> Named | None:
+    """What a label means; None where it is no metric.
+
+    >>> [named(each).measure.name for each in ("acc@1", "ndcg_cut_10", "Mean Rank (MR)", "f1_weighted")]
+    ['HR@1', 'nDCG@10', 'MR', 'F1(average=weighted)']
+    >>> named("NQ cosine_recall@5").group, named("MAP (%)").percent, named("latency ms")
+    ('NQ cosine', True, None)
+    """
+    text = plain(label).strip()
+    if not text or len(text) > LONGEST or _NO_LEVEL.search(text):
+        return None
+    bare = _PERCENT.sub("", text).strip()
+    percent = bare != text
+    found = _value(bare) or _beside_a_value(bare)
+    return replace(found, percent=percent) if found else None
+
+
+def is_metric(label: str) -> bool:
+    """Whether the label is that of a metric's value."""
+    found = named(label)
+    return found is not None and found.role is Role.VALUE and found.measure is not None
+
+
+def nearest(label: str) -> str:
+    """A did-you-mean for a label that is no metric; empty where none is near."""
+    symbol, at, cutoff = plain(label).partition("@")
+    hint = did_you_mean(symbol.strip(), builtin().spellings())
+    if not hint or len(symbol.strip()) < _ALONE:
+        return ""
+    return hint.replace("?", f"{at}{cutoff} for {label}?").replace(" or ", f"{at}{cutoff} or ")
+
+
+def _value(text: str) -> Named | None:
+    for group, candidate in _candidates(text):
+        measure = _measure(candidate, alone=not group)
+        if measure is not None:
+            return Named(measure, group=_joined(group))
+    return None
+
+
+def _beside_a_value(text: str) -> Named | None:
+    """An end of an interval or a spread, of a metric or of nothing that is named."""
+    for role, ending in _ROLES:
+        match = ending.search(text)
+        if match:
+            before = text[: match.start()]
+            rest = _value(before) if before else None
+            if rest is None and before and role == Role.SPREAD:
+                return None
+            return replace(rest or Named(None, group=_joined(before)), role=Role(role))
+    return None
+
+
+def _candidates(text: str) -> Iterator[tuple[str, str]]:
+    """The text, what stands before or in its brackets, and what stands behind other words."""
+    yield "", text
+    brackets = re.fullmatch(r"(.*?)\s*\(([^()]*)\)", text)
+    if brackets:
+        yield "", brackets[1]
+        yield "", brackets[2]
+    for match in _SEPARATORS.finditer(text):
+        yield text[: match.start()], text[match.end() :]
+
+
+def _joined(group: str) -> str:
+    return " ".join(_SEPARATORS.split(group)).strip()
+
+
+def _measure(text: str, *, alone: bool) -> Measure | None:
+    """The measure of a text that is nothing but a metric."""
+    folded = re.sub(r"[\s-]+", "_", text.strip())
+    averaged = _AVERAGED.match(folded)
+    if averaged and (averaged["first"] or averaged["last"]):
+        symbol = {"f": "F1", "p": "P", "r": "R"}[averaged["what"][0].casefold()]
+        return Measure(symbol, None, (("average", (averaged["first"] or averaged["last"]).casefold()),))
+    for pattern, spelled in _SPELLINGS:
+        match = pattern.fullmatch(folded)
+        if match:
+            return _parsed(match.expand(spelled))
+    cut = _CUTOFF.match(text.strip()) or _CUTOFF.match(folded)
+    if cut:
+        symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
+        return _parsed(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
+    if not alone and len(folded) < _ALONE:
+        return None
+    return _parsed(text.strip()) or _parsed(folded)
+
+
+def _parsed(spelling: str) -> Measure | None:
+    """The measure that the catalogue knows under this spelling; nothing is looked for elsewhere."""
+    symbol = spelling.partition("(")[0].partition("@")[0].strip()
+    if not symbol or not builtin().named(symbol):
+        return None
+    try:
+        metric = parse(spelling)[0]
+    except EquipoiseError:
+        return None
+    average = re.search(rf"average\s*=\s*({'|'.join(AVERAGES)})", spelling)
+    return Measure.of(metric, average=average[1] if average else None)

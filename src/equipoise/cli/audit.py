@@ -1,0 +1,59 @@
+"""``eq audit``: can this table be true?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from equipoise.checks.audit import Audit, audit_table
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import ParameterError
+
+HELP = """
+\b
+  eq audit table.csv --n 200
+  eq audit paper.tex --one-relevant
+  eq audit results/ --json
+
+Look for figures that cannot be: identities that fail, hit rates that fall, reciprocal ranks that
+hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
+TSV, Markdown, LaTeX or a folder of such files, ours or someone else's. Printed digits are respected:
+only what no value behind them allows is called impossible, and each finding shows its steps.
+
+Exit code 1 when something is impossible, 0 when nothing is.
+"""
+
+
+@click.command(help=HELP, short_help="Find figures that cannot be in a published table.")
+@click.argument("tables", metavar="TABLE...", nargs=-1)
+@click.option("--n", type=int, help="The number of units behind every figure.")
+@click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
+@click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
+@click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
+@options.output_options
+@pass_output
+def audit(
+    out: Output, tables: tuple[str, ...], n: int | None, one_relevant: bool, binary: bool, no_ties: bool
+) -> int:
+    """See ``HELP``."""
+    if not tables:
+        raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
+    audits = [
+        audit_table(Path(table), n=n, one_relevant=one_relevant, binary=binary, no_ties=no_ties)
+        for table in tables
+    ]
+    _show(out, audits)
+    return exits.GATE_FAILED if any(each.impossible for each in audits) else exits.DONE
+
+
+def _show(out: Output, audits: list[Audit]) -> None:
+    if out.json:
+        found = [each.to_dict() for each in audits]
+        out.data({"impossible": sum(len(each.impossible) for each in audits), "tables": found})
+        return
+    from equipoise.report.audit import audit_part
+
+    for each in audits:
+        out.show(*audit_part(each, quiet=out.quiet))

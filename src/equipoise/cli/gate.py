@@ -1,0 +1,94 @@
+"""``eq gate``: pass or fail, for continuous integration."""
+
+from __future__ import annotations
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import ParameterError
+from equipoise.run.find import find_runs
+from equipoise.run.gate import Against, Gate, gate_run
+from equipoise.run.store import StoredRun, read_run
+
+HELP = """
+\b
+  eq gate results/minilm --min 'nDCG@10>=0.60' --min 'MR<=5'
+  eq gate results/minilm --no-worse-than main/minilm --margin 0.01
+
+Pass or fail, with exit code 0 or 1 and a sentence for everything that was asked. RUN is a
+run directory as eq score -o writes it.
+
+--min compares the point estimate; with --confident it is the end of the interval on the wrong
+side that must reach the limit. --no-worse-than fails only on a significant loss beyond the
+margin: a paired one-sided randomisation test on the same units. Missing units, runs that were
+scored in different ways, runs that are not complete and undefined figures fail.
+"""
+
+
+@click.command(help=HELP, short_help="Pass or fail, for continuous integration.")
+@click.argument("run")
+@click.option(
+    "--min",
+    "minimums",
+    metavar="METRIC>=X",
+    multiple=True,
+    help="What must be reached, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
+)
+@click.option("--confident", is_flag=True, help="Compare the end of the interval, not the point estimate.")
+@click.option("--no-worse-than", "baseline", metavar="BASELINE", help="A run directory to compare with.")
+@click.option("--margin", type=float, default=0.0, show_default=True, help="The loss that is tolerated.")
+@options.metric_option
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses."
+)
+@click.option(
+    "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random flips of the test."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+)
+@options.output_options
+@pass_output
+def gate(
+    out: Output,
+    run: str,
+    minimums: tuple[str, ...],
+    confident: bool,
+    baseline: str | None,
+    margin: float,
+    metrics: tuple[str, ...],
+    level: float,
+    flips: int,
+    seed: int,
+) -> int:
+    """See ``HELP``."""
+    if baseline is None and (margin or metrics):
+        raise ParameterError(
+            "there is no baseline for the margin or the metrics", hint="name one with --no-worse-than"
+        )
+    against = None if baseline is None else Against(_one_run(baseline), margin, metrics)
+    found = gate_run(
+        _one_run(run), minimums, confident=confident, against=against, level=level, flips=flips, seed=seed
+    )
+    _show(out, found)
+    return exits.DONE if found.passed else exits.GATE_FAILED
+
+
+def _one_run(path: str) -> StoredRun:
+    runs = find_runs(path)
+    if len(runs) > 1:
+        raise ParameterError(
+            f"{path} holds {len(runs)} runs, and a gate judges one",
+            hint=f"name one of them, such as {runs[0]}",
+        )
+    return read_run(runs[0])
+
+
+def _show(out: Output, found: Gate) -> None:
+    if out.json:
+        out.data(found.to_dict())
+        return
+    for verdict in found.verdicts:
+        if not (out.quiet and verdict.passed):
+            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.sentence}")

@@ -1,0 +1,99 @@
+"""A number as it is printed: nothing but its digits is known of the value behind it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+
+from equipoise.data.published.markup import plain
+
+_NUMBER = r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+_VALUE = re.compile(rf"(?P<about>[≈~]|about |ca\. )?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?")
+_SPREAD = re.compile(rf"\s*\(?(?:±|\+/-|\+-)\s*(?P<number>{_NUMBER})\s*%?\)?")
+_ENDS = re.compile(
+    r"\s*(?:\(?\s*[\d.]+\s*%\s*CI:?\s*|CI:?\s*)?"
+    rf"[\[(]\s*({_NUMBER})\s*(%?)\s*(?:,|;|–|—|-|\bto\b)\s*({_NUMBER})\s*(%?)\s*[\])]\)?",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[\s*†‡§¶,a-e¹²³⁴⁵ᵃᵇᶜ]*")
+_THOUSANDS = re.compile(r"^[-+\u2212]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A printed number; the value behind it lies within ``half`` of it, half a unit of its last digit.
+
+    ``text`` is the number alone. ``percent`` says that a percent sign stands there. ``spread`` is what
+    follows a plus-minus sign, and ``ends`` are those of an interval in brackets.
+    """
+
+    text: str
+    value: float
+    half: float
+    percent: bool = False
+    spread: float | None = None
+    ends: tuple[Printed, Printed] | None = None
+
+    @property
+    def low(self) -> float:
+        """The smallest value that would be printed like this."""
+        return self.value - self.half
+
+    @property
+    def high(self) -> float:
+        """The largest value that would be printed like this."""
+        return self.value + self.half
+
+
+@lru_cache(maxsize=1 << 14)
+def printed(text: str) -> Printed | None:
+    """The number in a cell, with its spread and its interval; None where the cell is something else.
+
+    A bound such as ``<0.01`` is no number, and neither is a range.
+
+    >>> number = printed("**71.4%** [59.9%, 80.7%]")
+    >>> number.value, round(number.half, 4), number.percent, number.ends[0].value
+    (71.4, 0.05, True, 59.9)
+    >>> printed("about 14 %").half, printed("<0.01"), printed("bge-base")
+    (1.0, None, None)
+    """
+    bare = plain(text)
+    match = _VALUE.match(bare)
+    if match is None:
+        return None
+    value = _plain_number(match["number"])
+    rest, spread, ends = bare[match.end() :], None, None
+    if found := _SPREAD.match(rest):
+        spread, rest = _plain_number(found["number"]).value, rest[found.end() :]
+    percent = bool(match["percent"]) or (spread is not None and "%" in bare[match.end() :])
+    if found := _ENDS.match(rest):
+        ends = (_end(found[1], found[2], percent), _end(found[3], found[4], percent))
+        rest = rest[found.end() :]
+    if not _MARKS.fullmatch(rest.removeprefix("%")) or not isfinite(value.value):
+        return None
+    # A figure that says "about" may be off by a whole unit of its last digit.
+    half = value.half * 2 if match["about"] else value.half
+    about, sign = match["about"] or "", "%" if match["percent"] else ""
+    return Printed(f"{about}{value.text}{sign}", value.value, half, percent, spread, ends)
+
+
+def exactly(number: Printed) -> Printed:
+    """The same number, known to its last digit: a program wrote it and nobody rounded it."""
+    ends = number.ends and (exactly(number.ends[0]), exactly(number.ends[1]))
+    return Printed(number.text, number.value, 0.0, number.percent, number.spread, ends)
+
+
+def _end(number: str, sign: str, percent: bool) -> Printed:
+    value = _plain_number(number)
+    return Printed(value.text, value.value, value.half, percent or bool(sign))
+
+
+def _plain_number(text: str) -> Printed:
+    """Digits alone: thousands may stand apart, and the decimal sign may be a comma."""
+    digits = text.replace("\u2212", "-")
+    digits = digits.replace(",", "") if _THOUSANDS.match(text) else digits.replace(",", ".")
+    mantissa, _, exponent = digits.casefold().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return Printed(text, float(digits), 0.5 * 10.0 ** (int(exponent or 0) - decimals))

@@ -1,0 +1,107 @@
+"""Any file with published figures, or a folder of them, as records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from equipoise.data.published import tree
+from equipoise.data.published.delimited import delimited_grid
+from equipoise.data.published.grid import Grid, numbered, records_of
+from equipoise.data.published.latex import latex_grids
+from equipoise.data.published.markdown import markdown_parts, text_parts
+from equipoise.data.published.record import Known, Published, Record
+from equipoise.data.tables import DELIMITERS
+from equipoise.data.text import PathLike, TextFile, open_text, shown
+from equipoise.errors import FormatError, InputError
+
+FORMATS = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+    ".tex": "latex",
+}
+RESULT = "result.json"
+_BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
+"""Files of a run directory that hold no figures of the whole."""
+
+
+def read_published(source: PathLike | Mapping[Any, Any] | Sequence[Any], known: Known) -> list[Published]:
+    """The figures of a file, of every file of a folder, or of values as JSON would hold them.
+
+    ``known`` says whether a label names a figure. A file without any has no records.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return list(_in_folder(path, known)) if path.is_dir() else read_file(path, known)
+    return _tables("the table", _with_digits(source), known)
+
+
+def read_file(path: PathLike, known: Known) -> list[Published]:
+    """The tables of one file, read as its suffix says."""
+    name = Path(path).name.casefold().removesuffix(".gz")
+    form = FORMATS.get(Path(name).suffix)
+    if form is None:
+        raise FormatError(
+            f"{shown(path)} has a suffix that names no kind of table", hint=f"use one of {', '.join(FORMATS)}"
+        )
+    file = open_text(path)
+    if form in ("json", "jsonl"):
+        value = tree.json_tree(file) if form == "json" else tree.json_lines(file)
+        return _tables(file.name, value, known)
+    grids, listed = _grids(file, form, known)
+    tables = [
+        Published(grid.name, tuple(records_of(grid, known)), tuple(numbered(grid, known))) for grid in grids
+    ]
+    return [*tables, *(Published(file.name, (record,)) for record in listed)] or [Published(file.name, ())]
+
+
+def _tables(name: str, value: Any, known: Known) -> list[Published]:
+    """The tables of a value as JSON has it; all labels are told with the first."""
+    tables = [Published(name, tuple(records)) for records in tree.tables_of(value, known)]
+    first, *more = tables or [Published(name, ())]
+    return [replace(first, labels=tuple(tree.labels_of(value, known))), *more]
+
+
+def _grids(file: TextFile, form: str, known: Known) -> tuple[list[Grid], list[Record]]:
+    if form in DELIMITERS:
+        return [delimited_grid(file, DELIMITERS[form])], []
+    if form == "latex":
+        return latex_grids(file), []
+    return text_parts(file, known) if form == "text" else markdown_parts(file, known)
+
+
+def _in_folder(folder: Path, known: Known) -> Iterator[Published]:
+    """Every table below a folder; of a run directory, its result alone."""
+    found = False
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        names = [RESULT] if RESULT in files else sorted(files)
+        for name in names:
+            if Path(name).suffix.casefold() in FORMATS and name not in _BESIDE:
+                found = True
+                yield from read_file(Path(at) / name, known)
+    if not found:
+        raise InputError(
+            f"there is no table in the folder {folder}", hint=f"tables end in {', '.join(FORMATS)}"
+        )
+
+
+def _with_digits(value: Any) -> Any:
+    """Floats as text, with the digits that Python prints."""
+    if isinstance(value, float):
+        return tree.Digits(repr(value))
+    if isinstance(value, Mapping):
+        return {key: _with_digits(each) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_with_digits(each) for each in value]
+    return value.item() if hasattr(value, "item") else value

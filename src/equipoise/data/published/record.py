@@ -1,0 +1,40 @@
+"""What every published table comes to: records, one a system, of labelled figures as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Known = Callable[[str], bool]
+"""Whether a label names a figure; what that is, the readers need not know."""
+
+
+class Cell(NamedTuple):
+    """A label and what is printed beside it; ``n`` where the figure itself says how many units it has.
+
+    ``exact`` says that this program wrote the figure: every digit is there, and shares are fractions.
+    """
+
+    label: str
+    text: str
+    n: int | None = None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The figures of one system on one set of data, and whatever else stands in its row."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """All records of a source; ``labels`` are those of numbers, read or not."""
+
+    name: str
+    records: tuple[Record, ...]
+    labels: tuple[str, ...] = ()

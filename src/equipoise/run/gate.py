@@ -1,0 +1,156 @@
+"""The gate of continuous integration: does a run reach what is asked, and has it lost against a baseline?
+
+Whatever keeps the question from being answered closes the gate: missing units, runs that were scored in
+different ways, runs that are not complete, figures that are not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite, isnan
+from typing import Any
+
+from equipoise.errors import ParameterError
+from equipoise.run.measured import with_metrics
+from equipoise.run.regression import regressions
+from equipoise.run.requirement import Requirement
+from equipoise.run.store import StoredRun
+from equipoise.run.verdict import Verdict
+from equipoise.stats.interval import checked_level
+from equipoise.stats.numbers import decimals, figure, percent
+from equipoise.stats.result import Estimate, Result
+from equipoise.types import Direction
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The answers to all that was asked; open when every one is yes."""
+
+    system: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate is open."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    def __repr__(self) -> str:
+        return f"<Gate of {self.system}: {'passed' if self.passed else 'failed'}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        verdicts = [asdict(verdict) for verdict in self.verdicts]
+        return {"system": self.system, "passed": self.passed, "verdicts": verdicts}
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A baseline and how much may be lost against it before the gate closes."""
+
+    baseline: StoredRun
+    margin: float = 0.0
+    metrics: tuple[str, ...] = ()
+
+
+def gate_run(
+    run: StoredRun,
+    minimums: Sequence[str] = (),
+    *,
+    confident: bool = False,
+    against: Against | None = None,
+    level: float = 0.95,
+    flips: int = 10_000,
+    seed: int = 0,
+) -> Gate:
+    """Ask whether a run meets every minimum, and whether it is no worse than a baseline.
+
+    A minimum is compared with the point estimate, or, ``confident``, with the end of the interval on the
+    wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
+    paired one-sided randomisation test on the same units, adjusted by Holm for several metrics. The metrics
+    are those of ``against``, else those of the minimums, else the first of the run.
+    """
+    checked_level(level)
+    asked = [Requirement.parse(text) for text in minimums]
+    if not asked and against is None:
+        raise ParameterError(
+            "the gate asks for nothing",
+            hint="eq gate RUN --min 'nDCG@10>=0.60', or --no-worse-than BASELINE",
+        )
+    if against is not None and not (isfinite(against.margin) and against.margin >= 0):
+        raise ParameterError(
+            f"the margin {against.margin} is no loss that could be borne",
+            hint="for example 0.01; 0 bears none",
+        )
+    verdicts = [_complete(run)] if run.caution else []
+    verdicts += [_minimum(run.result, each, confident=confident, level=level) for each in asked]
+    if against is not None:
+        names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
+        verdicts += regressions(
+            run, against.baseline, names, margin=against.margin, level=level, flips=flips, seed=seed
+        )
+    return Gate(run.result.system, tuple(verdicts))
+
+
+def _complete(run: StoredRun) -> Verdict:
+    return Verdict(False, f"{run.caution}, so its figures decide nothing", "run")
+
+
+def _minimum(result: Result, asked: Requirement, *, confident: bool, level: float) -> Verdict:
+    estimate = _estimate(result, asked.metric)
+    asked.checked(estimate)
+    metric, value = estimate.metric, estimate.value
+    if isnan(value):
+        reason = estimate.interval.reason or "undefined on this evidence"
+        return Verdict(False, f"{metric} has no value ({reason})", "minimum", metric)
+    if confident:
+        return _sure(_at_level(result, estimate, level), asked, level)
+    passed = asked.holds(value)
+    shown = _beside(value, asked, decimals(estimate.interval))
+    return Verdict(passed, f"{metric} is {shown}, {_not(passed)}{asked.words}", "minimum", metric, value)
+
+
+def _sure(estimate: Estimate, asked: Requirement, level: float) -> Verdict:
+    """Whether the end of the interval that lies on the wrong side still meets what is asked."""
+    metric, value, reach = estimate.metric, estimate.value, estimate.interval
+    if not reach.known or reach.level != level:
+        why = reach.reason or f"only one at {percent(reach.level)} is stored"
+        return Verdict(False, f"{metric} has no {percent(level)} interval ({why})", "minimum", metric, value)
+    end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
+    passed, places = asked.holds(end), decimals(reach)
+    sentence = (
+        f"{metric} is {figure(value, places)}, and the {which} end of its {percent(level)} interval, "
+        f"{_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
+    )
+    return Verdict(passed, sentence, "minimum", metric, value, end)
+
+
+def _not(passed: bool) -> str:
+    return "" if passed else "not "
+
+
+def _beside(value: float, asked: Requirement, places: int) -> str:
+    """A figure with enough decimals to show on which side of the limit it lies."""
+    while places < 12 and asked.holds(float(figure(value, places).replace(",", ""))) != asked.holds(value):
+        places += 1
+    return figure(value, places)
+
+
+def _estimate(result: Result, metric: str) -> Estimate:
+    found = with_metrics(result, [metric])
+    if len(found.estimates) != 1:
+        raise ParameterError(
+            f"{metric} names {len(found.estimates)} metrics, and a gate asks for one at a time",
+            hint=f"write {found.names[0]}",
+        )
+    return next(iter(found.estimates.values()))
+
+
+def _at_level(result: Result, estimate: Estimate, level: float) -> Estimate:
+    """The figure with its interval at this level, made anew where the evidence is there."""
+    if result.evidence is None or estimate.interval.level == level:
+        return estimate
+    bare = replace(
+        result, estimates={}, per_unit={}, weights={}, settings={**result.settings, "level": level}
+    )
+    return with_metrics(bare, [estimate.metric]).estimates[estimate.metric]

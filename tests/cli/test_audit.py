@@ -1,0 +1,176 @@
+"""``eq audit``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli.lazy import Entry
+from equipoise.cli.program import COMMANDS
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is in the table, whether or not the program offers it yet."""
+    monkeypatch.setitem(COMMANDS, "audit", Entry("equipoise.cli.audit:audit", "Find figures that cannot be."))
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return name
+
+
+def test_an_impossible_table_ends_with_one_and_shows_the_steps(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,HR@1,P@1,MRR\nbiolord,0.3333,1.0000,0.5361\n")
+    done = eq("audit", table)
+    assert done.exit_code == 1, done.stderr
+    assert "EQ401  biolord: HR@1 0.3333 and P@1 1.0000 must be equal" in done.stdout
+    assert "P@1 1.0000 is printed, so the value is 0.99995 to 1" in done.stdout
+    assert "1 thing cannot be, in biolord." in done.stdout
+
+
+def test_a_possible_table_ends_with_zero(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,HR@1,MRR,latency\na,0.33,0.5361,12\n")
+    done = eq("audit", table)
+    assert done.exit_code == 0, done.stderr
+    assert "Nothing here is impossible. That does not make it true." in done.stdout
+    assert "Not read, being no known metric: latency" in done.stdout
+
+
+def test_an_assumption_makes_the_difference(eq, folder: Path) -> None:
+    table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
+    noted, accused = eq("audit", table), eq("audit", table, "--one-relevant")
+    assert (noted.exit_code, accused.exit_code) == (0, 1)
+    assert "cannot be if every unit has one relevant item (EQ404)" in noted.stdout
+    assert "1 thing cannot be under an assumption" in noted.stdout
+    assert "EQ404" in accused.stdout
+
+
+def test_granularity_follows_n(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,HR@1\na,0.333\n")
+    assert eq("audit", table, "--no-ties", "--n", "200").exit_code == 1
+    assert eq("audit", table, "--no-ties", "--n", "300").exit_code == 0
+    assert eq("audit", table, "--no-ties").exit_code == 0
+
+
+def test_json_carries_the_derivation(eq, folder: Path) -> None:
+    table = write(folder, "table.json", '{"HR@1": 0.62, "HR@5": 0.51}')
+    done = eq("audit", table, "--json")
+    data = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert data["impossible"] == 1
+    (finding,) = data["tables"][0]["findings"]
+    assert finding["code"] == "EQ402"
+    assert (
+        finding["derivation"][0] == "a unit with a relevant item among the first 1 has one among the first 5"
+    )
+
+
+def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
+    words = [
+        "--qrels",
+        "truth.qrels",
+        "-m",
+        "MRR",
+        "-m",
+        "HR@{1,3}",
+        "-m",
+        "nDCG@10",
+        "-m",
+        "MR",
+        "-o",
+        "results",
+    ]
+    eq("score", "--run", "good.trec", "--run", "bad.trec", "--corpus-size", "5", *words)
+    done = eq("audit", "results")
+    assert done.exit_code == 0, done.stdout
+    assert "10 figures of 2 rows" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "md", "latex", "json"])
+def test_exports_of_ours_are_read_and_not_accused(form: str, eq, folder: Path) -> None:
+    runs = ["--run", "good.trec", "--run", "middle.trec", "--qrels", "truth.qrels", "--corpus-size", "5"]
+    eq("score", *runs, "-m", "MRR", "-m", "HR@{1,3}", "-m", "MAP@3", "-o", "results")
+    name = {"latex": "table.tex"}.get(form, f"table.{form}")
+    assert eq("export", "results", "--to", form, "-o", name).exit_code == 0
+    done = eq("audit", name, "--json", "--one-relevant", "--n", "12")
+    assert done.exit_code == 0, done.stdout
+    assert json.loads(done.stdout)["tables"][0]["figures"] >= 8
+
+
+def test_a_tampered_result_is_accused(eq, folder: Path) -> None:
+    eq(
+        "score",
+        "--run",
+        "good.trec",
+        "--qrels",
+        "truth.qrels",
+        "-m",
+        "MRR",
+        "-m",
+        "HR@{1,3}",
+        "-o",
+        "results",
+    )
+    (path,) = (folder / "results").rglob("result.json")
+    content = json.loads(path.read_text())
+    content["estimates"][1]["value"] = 0.99
+    path.write_text(json.dumps(content))
+    done = eq("audit", "results")
+    assert done.exit_code == 1
+    assert "EQ403" in done.stdout
+
+
+def test_quiet_shows_only_what_cannot_be(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,HR@1,HR@5,MedianRank,MAP\na,0.62,0.51,3,0.9\n")
+    done = eq("audit", table, "-q")
+    assert "EQ402" in done.stdout
+    assert "EQ450" not in done.stdout
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+def test_a_table_without_metrics_gets_a_suggestion(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,nDGC@10,seconds\na,0.5,12\n")
+    done = eq("audit", table)
+    assert done.exit_code == 2
+    assert (
+        "table.csv has no metric that is known here; the numbers stand beside nDGC@10, seconds" in done.stderr
+    )
+    assert "did you mean nDCG@10 for nDGC@10?" in done.stderr
+
+
+def test_duplicate_columns_are_refused(eq, folder: Path) -> None:
+    done = eq("audit", write(folder, "table.csv", "system,MRR,MRR\na,0.5,0.6\n"))
+    assert done.exit_code == 2
+    assert "table.csv has two columns called 'MRR'" in done.stderr
+
+
+@pytest.mark.parametrize("n", ["0", "-5", "many"])
+def test_an_impossible_n_is_refused(n: str, eq, folder: Path) -> None:
+    done = eq("audit", write(folder, "table.csv", "system,MRR\na,0.5\n"), "--n", n)
+    assert done.exit_code == 2
+    assert "n" in done.stderr
+
+
+@pytest.mark.parametrize("n", ["0", "12.5", "some"])
+def test_an_impossible_n_in_the_table_is_refused(n: str, eq, folder: Path) -> None:
+    done = eq("audit", write(folder, "table.csv", f"system,n,MRR\nbm25,{n},0.5\n"))
+    assert done.exit_code == 2
+    assert f"n of bm25 is {n}" in done.stderr or f"is {n}" in done.stderr
+
+
+def test_an_n_that_contradicts_the_table_is_refused(eq, folder: Path) -> None:
+    done = eq("audit", write(folder, "table.csv", "system,n,MRR\na,70,0.5\n"), "--n", "200")
+    assert done.exit_code == 2
+    assert "a says that it rests on 70 units, and --n says 200" in done.stderr
+
+
+def test_nothing_to_audit_and_a_missing_file_are_errors(eq, folder: Path) -> None:
+    assert eq("audit").exit_code == 2
+    done = eq("audit", "tabel.csv")
+    assert done.exit_code == 2
+    assert "there is no file tabel.csv" in done.stderr

@@ -1,0 +1,279 @@
+"""``eq gate``, run as continuous integration runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import permutation_test
+
+from equipoise.cli.lazy import Entry
+from equipoise.cli.program import COMMANDS
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.run.evaluate import evaluate
+from equipoise.run.manifest import Manifest
+from equipoise.run.store import write_run
+
+Stored = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is in the table, whether or not the program offers it yet."""
+    monkeypatch.setitem(COMMANDS, "gate", Entry("equipoise.cli.gate:gate", "Pass or fail."))
+
+
+@pytest.fixture
+def stored(folder: Path) -> Stored:
+    """Write a run directory of known ranks; whatever is not said is as usual."""
+
+    def store(
+        name: str,
+        ranks: list[int],
+        *metrics: str,
+        ties: str = "expected",
+        status: str = "complete",
+        truth: str = "",
+        evidence: bool = True,
+        units: list[str] | None = None,
+    ) -> str:
+        ids = units or [f"q{unit}" for unit in range(len(ranks))]
+        ranking = Ranking.from_ranks(ranks, candidates=50, unit_ids=ids)
+        result = evaluate(ranking, metrics or ("MRR", "MR", "HR@1"), system=name, ties=ties, resamples=200)
+        datasets = {"truth.qrels": truth} if truth else {}
+        manifest = Manifest(name, datasets=datasets).finish(
+            status, reason="" if status == "complete" else "stopped"
+        )
+        result = result if evidence else replace(result, evidence=None)
+        write_run(folder / name, result, manifest=manifest)
+        return name
+
+    return store
+
+
+GOOD = [1, 1, 2, 1, 1, 3, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 4, 1, 1]
+WORSE = [rank + 2 for rank in GOOD]
+
+
+def test_a_minimum_is_compared_with_the_point_estimate(eq, stored: Stored) -> None:
+    run = stored("dense", GOOD)
+    passed = eq("gate", run, "--min", "MRR>=0.80", "--min", "MR<=2")
+    assert passed.exit_code == 0, passed.stdout
+    assert "pass  MRR is 0.8" in passed.stdout
+    assert "at least 0.80" in passed.stdout
+    failed = eq("gate", run, "--min", "MRR>=0.9", "--min", "MR<=2")
+    assert failed.exit_code == 1
+    assert [line[:4] for line in failed.stdout.splitlines()] == ["FAIL", "pass"]
+    assert "not at least 0.9" in failed.stdout
+
+
+def test_confident_compares_the_end_of_the_interval(eq, stored: Stored) -> None:
+    run = stored("dense", GOOD)
+    assert eq("gate", run, "--min", "MRR>=0.80").exit_code == 0
+    done = eq("gate", run, "--min", "MRR>=0.80", "--confident")
+    assert done.exit_code == 1
+    assert "the lower end of its 95 % interval" in done.stdout
+    assert "the upper end" in eq("gate", run, "--min", "MR<=9", "--confident").stdout
+
+
+def test_another_level_makes_another_interval(eq, stored: Stored) -> None:
+    run = stored("dense", GOOD)
+    ends = [
+        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--level", level, "--json").stdout)[
+            "verdicts"
+        ][0]
+        for level in ("0.95", "0.8")
+    ]
+    assert ends[0]["bound"] < ends[1]["bound"]
+    bare = stored("bare", GOOD, evidence=False)
+    done = eq("gate", bare, "--min", "HR@1>=0", "--confident", "--level", "0.8")
+    assert done.exit_code == 1
+    assert "only one at 95 % is stored" in done.stdout
+
+
+def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, stored: Stored) -> None:
+    done = eq("gate", stored("dense", GOOD, "MRR"), "--min", "Acc@3 >= 90%")
+    assert done.exit_code == 0, done.stderr
+    assert "HR@3 is 0.9" in done.stdout
+
+
+def test_a_figure_is_shown_with_enough_digits_to_see_the_side_it_lies_on(eq, stored: Stored) -> None:
+    run = stored("dense", [1] * 1999 + [2])
+    done = eq("gate", run, "--min", "MRR>=0.9998")
+    assert done.exit_code == 1
+    assert "MRR is 0.99975, not at least 0.9998" in done.stdout
+
+
+# ---- baselines ---------------------------------------------------------------------------------
+
+
+def test_only_a_significant_loss_closes_the_gate(eq, stored: Stored) -> None:
+    base = stored("base", GOOD)
+    slightly = stored("slightly", [2, *GOOD[1:]])
+    clearly = stored("clearly", WORSE)
+    done = eq("gate", slightly, "--no-worse-than", base)
+    assert done.exit_code == 0, done.stdout
+    assert "worse, no significant loss" in done.stdout
+    done = eq("gate", clearly, "--no-worse-than", base)
+    assert done.exit_code == 1
+    assert "worse, a significant loss (p <0.001, 20 units)" in done.stdout
+    assert eq("gate", base, "--no-worse-than", clearly).exit_code == 0
+
+
+def test_a_loss_within_the_margin_is_borne(eq, stored: Stored) -> None:
+    base, worse = stored("base", [2] * 30), stored("worse", [3] * 28 + [4, 2])
+    assert eq("gate", worse, "--no-worse-than", base).exit_code == 1
+    assert eq("gate", worse, "--no-worse-than", base, "--margin", "0.1").exit_code == 1
+    done = eq("gate", worse, "--no-worse-than", base, "--margin", "0.2")
+    assert done.exit_code == 0, done.stdout
+    assert "no significant loss beyond the margin of 0.2" in done.stdout
+
+
+def test_the_direction_of_the_metric_decides_what_a_loss_is(eq, stored: Stored) -> None:
+    base, worse = stored("base", GOOD), stored("worse", WORSE)
+    done = eq("gate", worse, "--no-worse-than", base, "-m", "MR")
+    assert done.exit_code == 1
+    assert "MR is 3.4000 and was 1.4000, 2.0000 worse" in done.stdout
+    assert eq("gate", base, "--no-worse-than", worse, "-m", "MR").exit_code == 0
+
+
+def test_p_is_that_of_a_one_sided_paired_randomisation_test(eq, stored: Stored) -> None:
+    ours, theirs = [1, 3, 2, 2, 5, 1, 4, 2], [1, 2, 2, 1, 3, 2, 2, 1]
+    run, base = stored("run", ours), stored("base", theirs)
+    done = json.loads(
+        eq("gate", run, "--no-worse-than", base, "-m", "MRR", "--margin", "0.05", "--json").stdout
+    )
+    gains = 1 / np.array(ours) - 1 / np.array(theirs) + 0.05
+    oracle = permutation_test(
+        (gains,), np.mean, permutation_type="samples", alternative="less", n_resamples=np.inf
+    )
+    assert done["verdicts"][0]["p"] == pytest.approx(oracle.pvalue)
+
+
+def test_units_are_paired_by_id_and_not_by_place(eq, stored: Stored) -> None:
+    base = stored("base", GOOD)
+    ids = [f"q{unit}" for unit in range(len(GOOD))]
+    turned = stored("turned", GOOD[::-1], units=ids[::-1])
+    done = eq("gate", turned, "--no-worse-than", base)
+    assert done.exit_code == 0
+    assert "the same" in done.stdout
+
+
+def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
+    base, worse = stored("base", GOOD), stored("worse", WORSE)
+    done = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "HR@1", "--json").stdout)
+    alone = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "--json").stdout)
+    assert done["verdicts"][0]["p"] == pytest.approx(2 * alone["verdicts"][0]["p"])
+
+
+def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    true = [f"c{each}" for each in rng.integers(0, 3, 120)]
+    for name, share in (("base", 0.9), ("worse", 0.4), ("alike", 0.9)):
+        said = [each if rng.random() < share else "c0" for each in true]
+        result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, resamples=200)
+        write_run(folder / name, result, manifest=Manifest(name).finish())
+    assert eq("gate", "worse", "--no-worse-than", "base").exit_code == 1
+    done = eq("gate", "alike", "--no-worse-than", "base", "--margin", "0.1")
+    assert done.exit_code == 0, done.stdout
+
+
+# ---- closed doors ------------------------------------------------------------------------------
+
+
+def closed(done: object, sentence: str) -> None:
+    assert done.exit_code == 1, done.stdout + done.stderr  # type: ignore[attr-defined]
+    assert done.stdout.startswith("FAIL")  # type: ignore[attr-defined]
+    assert sentence in done.stdout  # type: ignore[attr-defined]
+
+
+def test_missing_units_close_the_gate(eq, stored: Stored) -> None:
+    base, short = stored("base", GOOD), stored("short", GOOD[:-2])
+    closed(eq("gate", short, "--no-worse-than", base), "were not measured on the same units")
+
+
+def test_other_ties_close_the_gate(eq, stored: Stored) -> None:
+    base, other = stored("base", GOOD), stored("other", GOOD, ties="by_id")
+    closed(eq("gate", other, "--no-worse-than", base), "ties by_id here, expected in the baseline")
+
+
+def test_another_preset_closes_the_gate(eq, stored: Stored, folder: Path) -> None:
+    base, other = stored("base", GOOD), stored("other", GOOD)
+    path = folder / other / "result.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"settings": {**content["settings"], "like": "ranx"}}))
+    closed(
+        eq("gate", other, "--no-worse-than", base), "the conventions of ranx here, equipoise in the baseline"
+    )
+
+
+def test_another_truth_closes_the_gate(eq, stored: Stored) -> None:
+    base, other = stored("base", GOOD, truth="aa"), stored("other", GOOD, truth="bb")
+    closed(eq("gate", other, "--no-worse-than", base), "scored on different data")
+
+
+def test_other_parameters_of_a_metric_close_the_gate(eq, stored: Stored) -> None:
+    base = stored("base", GOOD, "MAP(norm=R)@10", evidence=False)
+    other = stored("other", GOOD, "MAP@10")
+    closed(eq("gate", other, "--no-worse-than", base), "the baseline cannot be compared")
+
+
+def test_a_partial_run_closes_the_gate(eq, stored: Stored) -> None:
+    base, part = stored("base", GOOD), stored("part", GOOD, status="partial")
+    closed(eq("gate", part, "--min", "MRR>=0.1"), "the run of part is partial: stopped")
+    closed(eq("gate", base, "--no-worse-than", part), "the baseline decides nothing")
+
+
+def test_a_figure_without_a_value_closes_the_gate(eq, folder: Path, stored: Stored) -> None:
+    ranking = Ranking.from_runs({"q0": {}, "q1": {}}, {"q0": {"a": 1.0}, "q1": {"a": 1.0}})
+    write_run(folder / "void", evaluate(ranking, "MRR", system="void"), manifest=Manifest("void").finish())
+    closed(eq("gate", "void", "--min", "MRR>=0"), "MRR has no value")
+    closed(eq("gate", "void", "--no-worse-than", "void"), "MRR cannot be compared")
+
+
+def test_a_unit_with_a_value_in_one_run_only_closes_the_gate(eq, folder: Path) -> None:
+    run = {f"q{unit}": {"a": 1.0, "b": 0.5} for unit in range(9)}
+    for name, empty in (("base", ()), ("hole", ("q3",))):
+        qrels = {unit: {} if unit in empty else {"a": 1} for unit in run}
+        result = evaluate(Ranking.from_runs(qrels, run), "MRR", system=name)
+        write_run(folder / name, result, manifest=Manifest(name).finish())
+    closed(eq("gate", "hole", "--no-worse-than", "base"), "1 unit has a value in one run only")
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--min", "nDGC@10>=0.5"], "no metric is called 'nDGC'"),
+        (["--min", "MRR"], "is no requirement"),
+        (["--min", "MRR>0.5"], "compares with >"),
+        (["--min", "MRR>=high"], "'high', which is no number"),
+        (["--min", "MRR<=0.5"], "asks for the wrong side"),
+        (["--min", "MR>=5"], "asks for the wrong side"),
+        (["--min", "MRR>=60"], "lies between 0 and 1"),
+        (["--min", "HR@{1,3}>=0.5"], "names 2 metrics"),
+        ([], "the gate asks for nothing"),
+        (["--margin", "0.1", "--min", "MRR>=0.5"], "there is no baseline"),
+        (["--no-worse-than", "nowhere"], "there is no run directory nowhere"),
+        (["--no-worse-than", "dense", "--margin", "-1"], "the margin -1.0"),
+        (["--min", "MRR>=0.5", "--level", "95"], "the level 95.0"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(words: list[str], sentence: str, eq, stored: Stored) -> None:
+    stored("dense", GOOD)
+    done = eq("gate", "dense", *words)
+    assert done.exit_code == 2, done.stdout
+    assert sentence in done.stderr
+
+
+def test_parameters_of_a_metric_are_no_comparison(eq, stored: Stored) -> None:
+    done = eq("gate", stored("dense", GOOD), "--min", "MAP(norm=R)@10>=0.5")
+    assert done.exit_code == 0, done.stderr
+    assert "MAP(norm=R)@10 is 0.8" in done.stdout
