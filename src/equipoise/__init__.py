@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from equipoise.lazy import from_homes
 from equipoise.version import __version__
 
 if TYPE_CHECKING:
@@ -111,16 +112,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name from its home at its first use, and keep it."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = from_homes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -42,6 +42,18 @@ def test_runs_can_be_named_and_a_metric_chosen(eq: Eq, results: Path, folder: Pa
     assert "ours" in (folder / "report.html").read_text()
 
 
+def test_the_charts_are_written_as_files_when_asked(eq: Eq, results: Path, folder: Path) -> None:
+    done = eq("report", "results", "--charts", "results/visualizations")
+    assert done.exit_code == 0, done.stderr
+    assert "wrote the charts to results/visualizations" in done.stderr
+    written = {path.name for path in (results / "visualizations").iterdir()}
+    assert {"league.png", "league.svg", "forest.png", "wins.svg"} <= written
+    assert {Path(name).stem for name in written if name.endswith(".png")} == {
+        Path(name).stem for name in written if name.endswith(".svg")
+    }
+    assert 'data-chart="league"' in (folder / "report.html").read_text()
+
+
 def test_the_same_run_named_twice_is_one_run(eq: Eq, results: Path) -> None:
     done = eq("report", "results/runs/good", "results/runs/../runs/good", "--json", "--no-charts")
     assert json.loads(done.stdout)["systems"] == ["good"]
@@ -64,6 +76,7 @@ def test_a_partial_run_is_reported_with_its_caution(eq: Eq, results: Path, folde
         (("truth.qrels",), "truth.qrels is a file"),
         (("results", "-o", "results"), "results is a folder"),
         (("results", "-o", "missing/report.html"), "there is no folder missing"),
+        (("results", "--charts", "truth.qrels"), "truth.qrels is a file, where a folder should be"),
         (("ours=results/runs",), "holds 3 runs, and ours can name only one"),
         (("results", "--primary", "nDGC@10"), "nDGC"),
         (("good=results/runs/bad", "results/runs/good"), "are both runs of good"),

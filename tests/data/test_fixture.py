@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.data.fixture import CATEGORIES, DIFFICULTIES, Question, questions, read_fixture
+from equipoise.data.fixture import CATEGORIES, DIFFICULTIES, NOT_GIVEN, Question, questions, read_fixture
 from equipoise.errors import DuplicateError, FormatError, InputError
 
 PAIR = {"question": "When?", "answer": "1995"}
@@ -24,7 +24,8 @@ def write(tmp_path):
 
 
 def test_the_least_that_a_question_needs_gets_the_defaults():
-    assert questions([PAIR]) == (Question("q1", "When?", "1995", "exact", "medium"),)
+    assert questions([PAIR]) == (Question("q1", "When?", "1995", NOT_GIVEN, NOT_GIVEN),)
+    assert questions([PAIR])[0].kinds == {}
     assert "exact" in CATEGORIES
     assert "medium" in DIFFICULTIES
 

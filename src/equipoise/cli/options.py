@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +16,7 @@ from equipoise.cli.output import Output
 from equipoise.errors import UnknownNameError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Record = TypeVar("Record")
 
 if TYPE_CHECKING:  # generic since click 8.4, and we run with older ones
@@ -50,10 +53,12 @@ class OneOf(NamedType):
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
-class MetricName(NamedType):
-    """A metric as it is spelled, such as ``nDCG@10``; parsed later, when the evidence is known."""
+class Spelled(NamedType, ABC):
+    """A name as it is spelled, which is read later, with what it belongs to; known ones complete it."""
 
-    name = "metric"
+    @abstractmethod
+    def known(self) -> Iterable[tuple[str, str]]:
+        """Spellings worth offering, each with what it means."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The spelling as it is."""
@@ -62,15 +67,24 @@ class MetricName(NamedType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Metrics that begin so; ranking metrics with a cutoff, since most of them need one."""
-        from equipoise.metrics.catalogue import builtin
-
+        """The known spellings that begin so."""
         return [
-            CompletionItem(name, help=metric.title)
-            for metric in builtin()
-            for name in suggestions(metric)
+            CompletionItem(name, help=title)
+            for name, title in self.known()
             if name.casefold().startswith(incomplete.casefold())
         ]
+
+
+class MetricName(Spelled):
+    """A metric, such as ``nDCG@10``."""
+
+    name = "metric"
+
+    def known(self) -> Iterable[tuple[str, str]]:
+        """The metrics of the catalogue; those that need a cutoff with one."""
+        from equipoise.metrics.catalogue import builtin
+
+        return ((name, metric.title) for metric in builtin() for name in suggestions(metric))
 
 
 def symbol_of(expression: str) -> str:
@@ -88,25 +102,20 @@ def suggestions(metric: Any) -> list[str]:
     return cut if metric.needs_cutoff else [metric.symbol, *cut]
 
 
-def tie_rules() -> list[str]:
-    """The tie rules by name."""
-    from equipoise.types import Ties
+def names_in(module: str, table: str) -> Callable[[], list[str]]:
+    """The names of a table, which is imported when it is asked for: options cost nothing until then.
 
-    return list(Ties)
-
-
-def tests() -> list[str]:
-    """The paired tests by name."""
-    from equipoise.stats.paired import TESTS
-
-    return list(TESTS)
+    >>> names_in("equipoise.stats.family", "CORRECTIONS")()
+    ['holm', 'bh', 'none']
+    """
+    return lambda: list(getattr(import_module(module), table))
 
 
-def corrections() -> list[str]:
-    """The corrections for several comparisons by name."""
-    from equipoise.stats.family import CORRECTIONS
-
-    return list(CORRECTIONS)
+tie_rules = names_in("equipoise.types", "Ties")
+tests = names_in("equipoise.stats.paired", "TESTS")
+corrections = names_in("equipoise.stats.family", "CORRECTIONS")
+severities = names_in("equipoise.types", "Severity")
+"""How grave a finding can be, gravest first."""
 
 
 def kinds() -> list[str]:
@@ -114,13 +123,6 @@ def kinds() -> list[str]:
     from equipoise.metrics.catalogue import builtin
 
     return list(dict.fromkeys(metric.evidence.kind for metric in builtin()))
-
-
-def severities() -> list[str]:
-    """How grave a finding can be, gravest first."""
-    from equipoise.types import Severity
-
-    return list(Severity)
 
 
 def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
@@ -154,6 +156,11 @@ def output_options(command: Command) -> Command:
     )(command)
 
 
+def one_of(option: str, kind: str, names: Callable[[], list[str]], default: str, text: str) -> Decorator:
+    """An option that takes one name out of a few."""
+    return click.option(option, type=OneOf(kind, names), default=default, show_default=True, help=text)
+
+
 metric_option = click.option(
     "-m",
     "--metric",
@@ -172,11 +179,27 @@ plugin_option = click.option(
     help="A Python file with metrics of your own.",
 )
 
+primary_option = click.option("--primary", type=MetricName(), help="The metric that decides the order.")
+
+test_option = one_of("--test", "paired test", tests, "randomisation", "The paired test.")
+
+correction_option = one_of(
+    "--correction", "correction", corrections, "holm", "For having compared more than one pair."
+)
+
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
+)
+
 fail_option = click.option(
     "--fail-on",
     type=OneOf("severity", severities),
     help="Exit 1 when there is a finding this grave or graver.",
 )
+
+
+comparing_options: Decorator = _joined(primary_option, test_option, correction_option)
+"""How systems are compared."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,13 +230,7 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, statistics=_taken(Statistics, options), **options)
 
     return _joined(
-        click.option(
-            "--ties",
-            type=OneOf("tie rule", tie_rules),
-            default="expected",
-            show_default=True,
-            help="What equal scores mean.",
-        ),
+        one_of("--ties", "tie rule", tie_rules, "expected", "What equal scores mean."),
         click.option(
             "--cluster",
             metavar="FILE:COLUMN",
@@ -228,9 +245,7 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Bootstrap resamples.",
         ),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
-        ),
+        seed_option,
     )(collected)
 
 

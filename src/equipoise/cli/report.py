@@ -9,12 +9,12 @@ import click
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
-from equipoise.types import need
 
 HELP = """
 \b
   eq report results/ -o report.html
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
+  eq report results/ --charts results/visualizations
 
 Write one HTML file about one run, or about several and how they compare: who leads, who is tied, every
 pair, every slice, every unit, what was found, and how it was measured. It needs no network and no
@@ -27,25 +27,10 @@ server. RUN is a run directory or a folder that holds some; NAME=path gives a sy
 @click.option(
     "-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write."
 )
-@click.option("--primary", type=options.MetricName(), help="The metric that decides the order.")
-@click.option(
-    "--test",
-    type=options.OneOf("paired test", options.tests),
-    default="randomisation",
-    show_default=True,
-    help="The paired test.",
-)
-@click.option(
-    "--correction",
-    type=options.OneOf("correction", options.corrections),
-    default="holm",
-    show_default=True,
-    help="For having compared more than one pair.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
-)
-@click.option("--charts/--no-charts", default=True, show_default=True, help="Draw charts into the page.")
+@options.comparing_options
+@options.seed_option
+@click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
+@click.option("--no-charts", "plain", is_flag=True, help="Leave the charts out of the page.")
 @options.output_options
 @pass_output
 def report(
@@ -56,30 +41,29 @@ def report(
     test: str,
     correction: str,
     seed: int,
-    charts: bool,
+    charts: str | None,
+    plain: bool,
 ) -> int:
     """See ``HELP``."""
     if not runs:
         raise ParameterError(
             "no run was named", hint="name a run directory: eq report results/ -o report.html"
         )
-    refuse_unwritable(output)
-    need("jinja2", extra="report")
-    from equipoise.data.atomic import write_text
-    from equipoise.report.html.render import html_page
-    from equipoise.report.page.build import build_page
-    from equipoise.report.page.gather import comparison_of, read_runs
+    refuse_unwritable(output, charts)
+    from equipoise.report.publish import STEPS, publish
 
-    with out.progress(4) as step:
-        named = named_runs(runs)
-        step(f"reading {len(named)} runs")
-        stored = read_runs(named, primary)
-        step("comparing")
-        comparison = comparison_of(stored, primary=primary, test=test, correction=correction, seed=seed)
-        step("building the page")
-        page = build_page(stored, comparison)
-        step("writing it")
-        write_text(output, html_page(page, charts=charts))
+    with out.progress(STEPS) as step:
+        page = publish(
+            named_runs(runs),
+            output,
+            primary=primary,
+            test=test,
+            correction=correction,
+            seed=seed,
+            charts=not plain,
+            pictures=charts,
+            step=step,
+        )
     for caution in page.cautions:
         out.note(f"caution: {caution}")
     if out.json:
@@ -88,6 +72,8 @@ def report(
     else:
         out.text(page.verdict)
         out.note(f"wrote {output}: open it in a browser")
+        if charts is not None:
+            out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE
 
 
@@ -119,9 +105,11 @@ def _named(word: str) -> tuple[str, str]:
     return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
-def refuse_unwritable(output: str) -> None:
-    """Say before the work begins that the page could not be written."""
+def refuse_unwritable(output: str, charts: str | None) -> None:
+    """Say before the work begins that the page or the charts could not be written."""
     target = Path(output)
+    if charts is not None and Path(charts).is_file():
+        raise StoreError(f"{charts} is a file, where a folder should be", hint="name a folder for the charts")
     if target.is_dir():
         raise StoreError(f"{output} is a folder", hint=f"name a file in it: -o {target / 'report.html'}")
     if not target.parent.is_dir():

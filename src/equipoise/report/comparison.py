@@ -23,7 +23,8 @@ from equipoise.stats.numbers import (
     signed,
     span,
 )
-from equipoise.types import Direction, Finding
+from equipoise.stats.redrawn import METHOD as REDRAWN
+from equipoise.types import Direction, Finding, labelled
 
 LEADER = "leader"
 TO_LEADER = "to leader"
@@ -148,7 +149,7 @@ def others_caption(comparison: Comparison, metrics: list[str]) -> str:
 
 def partial_lines(comparison: Comparison) -> list[str]:
     """A sentence for every run that is not complete."""
-    return [f"{PARTIAL} {each.subject}: {each.sentence}" for each in _partial(comparison)]
+    return [f"{PARTIAL} {labelled(each.subject, each.sentence)}" for each in _partial(comparison)]
 
 
 def _about_intervals(comparison: Comparison) -> str:
@@ -157,7 +158,12 @@ def _about_intervals(comparison: Comparison) -> str:
     methods = dict.fromkeys(each.interval.method for each in pairs if each.interval.known)
     if not methods:
         return ""
-    made = f" Intervals of differences: {', '.join(methods)} over the paired differences"
+    over = (
+        "from redrawn units"
+        if [*methods] == [REDRAWN]
+        else f"{', '.join(methods)} over the paired differences"
+    )
+    made = f" Intervals of differences: {over}"
     if comparison.correction == "none" or len(pairs) < 2:
         return f"{made}."
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from equipoise.report.terminal import Paragraph, heading
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, labelled
 
 MARKS = {Severity.ISSUE: "!", Severity.TIP: "+", Severity.NOTE: "-"}
 STYLES = {Severity.ISSUE: "bold red", Severity.TIP: "yellow", Severity.NOTE: "dim"}
@@ -40,7 +40,7 @@ def findings_part(findings: Sequence[Finding], *, verbose: bool = False) -> list
         for number, finding in enumerate(group):
             lead = mark if number == 0 else " " * len(mark)
             parts.append(
-                Paragraph(f"{finding.subject}: {finding.sentence}", lead=lead, mark=STYLES[severity])
+                Paragraph(labelled(finding.subject, finding.sentence), lead=lead, mark=STYLES[severity])
             )
             if verbose:
                 parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in finding.evidence]

@@ -25,10 +25,17 @@ def publish(
     correction: str = "holm",
     seed: int = 0,
     charts: bool = True,
+    pictures: PathLike | None = None,
     step: Callable[[str], None] = lambda what: None,
 ) -> Page:
-    """Write the page of these runs, each with the name it is to have there, and return what it shows."""
+    """Write the page of these runs, each with the name it is to have there, and return what it shows.
+
+    A folder for ``pictures`` gets the charts as files, PNG and SVG.
+    """
     need("jinja2", extra="report")
+    if pictures is not None:
+        need("vl_convert", extra="report")
+    from equipoise.report.charts.render import write_charts
     from equipoise.report.html.render import html_page
     from equipoise.report.page.build import build_page
     from equipoise.report.page.gather import comparison_of, read_runs
@@ -40,5 +47,8 @@ def publish(
     step("building the page")
     page = build_page(stored, comparison)
     step("writing it")
-    write_text(output, html_page(page, charts=charts))
+    text = html_page(page, charts=charts)
+    if pictures is not None:
+        write_charts(page, pictures)
+    write_text(output, text)
     return page

@@ -11,10 +11,10 @@ from equipoise.report.page.build import build_page
 from equipoise.report.page.gather import comparison_of, read_runs
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
-from equipoise.view.bar import with_bar
 from equipoise.view.choice import Choice
 from equipoise.view.files import Form
 from equipoise.view.kept import Kept
+from equipoise.view.links import links_of
 
 PAGES = 16
 GATHERED = 1
@@ -48,8 +48,8 @@ class Pages:
 
         def make() -> bytes:
             found = self._gather(choice)
-            page = html_page(build_page(found.runs, found.comparison))
-            return _encoded(with_bar(page, choice, found.metrics))
+            page = build_page(found.runs, found.comparison)
+            return _encoded(html_page(page, links=links_of(choice, found.metrics)))
 
         return self._made.ask(f"report {choice.version}", make)
 

@@ -1,6 +1,8 @@
 """PDF files: written by hand with a text layer, encrypted and damaged by pypdf."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -8,6 +10,9 @@ from equipoise.data.documents import read_document
 from equipoise.errors import FormatError, InputError
 
 pypdf = pytest.importorskip("pypdf")
+pytest.importorskip("cryptography")
+
+CIPHERS = ["RC4-128", "AES-128", "AES-256-R5", "AES-256"]
 
 
 def pdf_of(*pages: str) -> bytes:
@@ -38,9 +43,9 @@ def pdf_of(*pages: str) -> bytes:
     ).encode()
 
 
-def encrypted(content: bytes, **passwords: str) -> bytes:
+def encrypted(content: bytes, cipher: str, **passwords: str) -> bytes:
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
-    writer.encrypt(algorithm="RC4-128", **passwords)
+    writer.encrypt(algorithm=cipher, **passwords)
     written = io.BytesIO()
     writer.write(written)
     return written.getvalue()
@@ -74,16 +79,30 @@ def test_a_scan_without_text_gets_the_remedy(write):
     assert "ocrmypdf" in caught.value.hint
 
 
-def test_a_file_that_needs_a_password_gets_the_remedy(write):
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_a_file_that_needs_a_password_gets_the_remedy(write, cipher):
     with pytest.raises(InputError, match="is encrypted and needs a password") as caught:
-        read_document(write(encrypted(pdf_of("secret"), user_password="u", owner_password="o")))
+        read_document(write(encrypted(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
     assert "qpdf --decrypt" in caught.value.hint
 
 
-def test_a_file_that_only_its_owner_protects_is_read(write):
-    content = encrypted(pdf_of("open to readers"), user_password="", owner_password="o")
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_a_file_that_only_its_owner_protects_is_read(write, cipher):
+    content = encrypted(pdf_of("open to readers"), cipher, user_password="", owner_password="o")
     assert pypdf.PdfReader(io.BytesIO(content)).is_encrypted
+    assert b"open to readers" not in content
     assert read_document(write(content)) == "open to readers"
+
+
+@pytest.mark.parametrize(("cipher", "password"), [("AES-128", ""), ("AES-256", ""), ("AES-256", "u")])
+def test_without_the_package_for_its_cipher_a_file_is_not_called_damaged(write, cipher, password):
+    path = write(encrypted(pdf_of("secret"), cipher, user_password=password, owner_password="o"))
+    reads = f"from equipoise.data.documents import read_document; read_document({str(path)!r})"
+    lacking = "import sys; sys.modules.update({'cryptography': None, 'Crypto': None}); "
+    call = [sys.executable, "-c", lacking + reads]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "report.pdf cannot be read without a further package: cryptography" in done.stderr
 
 
 @pytest.mark.parametrize("damage", [lambda pdf: pdf[:60], lambda pdf: b"%PDF-1.4\n" + bytes(range(256))])

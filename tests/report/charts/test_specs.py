@@ -10,6 +10,7 @@ import pytest
 import vl_convert
 
 from equipoise.report.charts import Chart, charts_of
+from equipoise.report.charts.distribution import WIDTH
 from equipoise.report.page.model import Page
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
@@ -116,14 +117,25 @@ def test_hits_and_misses_share_a_bar_as_the_units_are_shared(page_maker: Maker) 
     for row, series in enumerate(page.distributions[0].series):
         widths = [part["to"] - part["from"] for part in parts if part["row"] == row]
         shares = [series.counts[1], series.counts[0], series.undefined]
-        assert widths == pytest.approx([480 * units / 60 for units in shares if units])
+        assert widths == pytest.approx([WIDTH * units / 60 for units in shares if units])
+
+
+def test_few_values_share_a_bar_and_many_make_a_histogram(page_maker: Maker) -> None:
+    page, _ = page_maker(["alpha", "beta"], hits=True)
+    first, difference = page.distributions[:2]
+    assert first.labels == ("0", "1")
+    assert difference.labels == ("-1", "0", "1")
+    drawn = named(page, "distribution-alpha-minus-beta")
+    parts = [row for row in rows_of(drawn) if "from" in row]
+    assert [row["text"].split(":")[0] for row in parts if row["row"] == 0][:3] == ["1", "0", "-1"]
+    assert len({row["fill"] for row in parts}) == 3
 
 
 def test_the_grid_shows_every_trial_and_frames_what_was_chosen(compared: Compared) -> None:
     page, _ = compared
     cells = [row for row in rows_of(named(page, "tuning-grid-alpha")) if "says" in row and "column" in row]
     assert sorted({cell["text"] for cell in cells}) == sorted(trial.text for trial in page.tuned[0].trials)
-    framed = {cell["text"] for cell in cells if "folds" in cell["below"]}
+    framed = {cell["text"] for cell in cells if "×" in cell["below"]}
     assert framed == {"0.756", "0.856"}
 
 

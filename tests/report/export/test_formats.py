@@ -54,6 +54,21 @@ def test_a_document_that_was_retrieved_twice_is_refused(stored) -> None:
         export(made.runs, None, "trec")
 
 
+def test_names_with_white_space_become_one_field(stored, tmp_path: Path) -> None:
+    made = stored(["one"], details=lists(("chunk 7", 0.9), ("chunk\u00a08 of\t9", 0.8), unit="question 1"))
+    assert trec(made, tmp_path) == {"question_1": {"chunk_7": 0.9, "chunk_8_of_9": 0.8}}
+
+
+def test_names_that_only_white_space_tells_apart_are_refused(stored) -> None:
+    alike = stored(["one"], details=lists(("chunk 7", 0.9), ("chunk_7", 0.8)))
+    with pytest.raises(DuplicateError, match="chunk_7 was retrieved twice for unit 0") as refused:
+        export(alike.runs, None, "trec")
+    assert "white space in names becomes _" in refused.value.hint
+    units = stored(["one"], details=lists(("a", 0.9), unit="q 1") | lists(("a", 0.9), unit="q_1"))
+    with pytest.raises(DuplicateError, match="two units would be called q_1"):
+        export(units.runs, None, "trec")
+
+
 def test_json_has_no_value_that_json_does_not_know(stored, hostile) -> None:
     made = stored(hostile, partial=hostile[:1])
     data = json.loads(export(made.runs, made.comparison, "json"), parse_constant=pytest.fail)

@@ -83,8 +83,29 @@ def test_every_figure_of_the_league_is_in_its_row(page: Page, document: Node) ->
         cells = [cell.text for cell in shown.all("td")]
         assert cells[0] == "".join(row.bands)
         costs = [cost.texts[place] or "–" for cost in page.costs]
-        figures = [row.figure.text, row.figure.span, row.n, row.undefined, row.chance_text, row.rank]
+        figures = [row.figure.text, row.figure.span, row.n, row.chance_text, row.rank]
         assert cells[2:] == figures + costs
+    assert "No unit is undefined." in document.one("section", id="league").text
+
+
+def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
+    values = 1 / ranks(2, 30)
+    values[1, 3] = np.nan
+    runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
+    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False), charts=False))
+    league = document.one("section", id="league")
+    heads = [head.text for head in league.all("th", scope="col")]
+    assert "Undefined" in heads
+    assert "Chance" not in heads
+    assert "chance level of MRR is n/a" in league.text
+
+
+def test_the_standing_names_every_system_once(page: Page, document: Node) -> None:
+    parts = {
+        each.one("dt").text: [badge.text for badge in each.all("span", class_="name")]
+        for each in document.one("dl", class_="standing").all("div")
+    }
+    assert parts == {"Tied for first": ["tfidf", "bm25"], "Behind the leader": ["hash"]}
 
 
 def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> None:
@@ -99,12 +120,17 @@ def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> Non
             assert value is not None
             return start + (value - scale.low) / (scale.high - scale.low) * (end - start)
 
-        assert float(drawing.one("circle").attributes["cx"]) == pytest.approx(
-            place(row.figure.value), abs=0.06
-        )
+        (mark,) = [node for node in drawing.walk() if "point" in node.attributes.get("class", "").split()]
+        at = mark.attributes.get("cx") or mark.attributes["d"][1:].split()[0]
+        assert float(at) == pytest.approx(place(row.figure.value), abs=0.06)
+        behind = not set(row.bands) & set(page.league.rows[0].bands)
+        assert mark.tag == ("path" if behind else "circle")
         chance = drawing.one("line", class_="chance").attributes
         assert float(chance["x1"]) == pytest.approx(place(row.chance), abs=0.06)
-        ends = [float(each) for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path").attributes["d"])]
+        ends = [
+            float(each)
+            for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="reach").attributes["d"])
+        ]
         assert ends == pytest.approx([place(row.figure.low), place(row.figure.high)], abs=0.06)
 
 
@@ -114,7 +140,8 @@ def test_every_pair_and_every_cell_of_the_matrix_is_shown(page: Page, document: 
     for pair, row in zip(page.pairs.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
         cells = [cell.text for cell in row.all("td")]
         assert cells[2:5] == [pair.figure.text, pair.figure.span, pair.adjusted]
-        assert cells[5] == (pair.winner or "not told apart")
+        letters = {system.name: system.letter for system in page.systems}
+        assert cells[5] == (f"{letters[pair.winner]}{pair.winner}" if pair.winner else "not told apart")
     shown = [row.all("td") for row in part.one("table", class_="matrix").one("tbody").all("tr")]
     for cells, matrix in zip(shown, page.pairs.matrix, strict=True):
         for node, cell in zip(cells, matrix, strict=True):
@@ -134,7 +161,7 @@ def test_slices_tunings_and_findings_are_all_there(page: Page, document: Node) -
     findings = document.one("section", id="findings")
     assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in page.findings]
     for group in page.findings:
-        assert group.remedy in findings.text
+        assert group.remedy[1:] in findings.text
         assert all(item.sentence in findings.text for item in group.items)
 
 
@@ -272,7 +299,7 @@ def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
     assert skip.removeprefix("#") in ids
     for table in document.all("table"):
         assert table.one("caption").text
-        assert all(head.attributes.get("scope") in ("col", "row") for head in table.all("th"))
+        assert all(head.attributes.get("scope") in ("col", "row", "rowgroup") for head in table.all("th"))
     for region in document.all("div", class_="wide"):
         assert region.attributes["tabindex"] == "0"
         assert region.attributes["aria-label"]

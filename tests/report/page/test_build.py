@@ -124,6 +124,17 @@ def test_costs_are_those_of_the_manifests_and_unknown_ones_stay_empty(made: Made
     }
 
 
+def test_unusual_costs_are_facts_of_the_protocol(tmp_path: Path) -> None:
+    cost = {"dims": 8.0, "grid_chunks": 1234.0, "window": None}
+    page = build_page(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
+    assert [each.name for each in page.costs] == ["dims"]
+    (group,) = [group for group in page.protocol.groups if group.title == "Other costs"]
+    assert [(fact.name, fact.texts) for fact in group.facts] == [
+        ("grid chunks", ("1,234",)),
+        ("window", ("—",)),
+    ]
+
+
 def test_slices_are_those_of_the_statistics(made: Made) -> None:
     runs, _, page = made
     assert page.slices is not None

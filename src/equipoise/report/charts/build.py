@@ -13,6 +13,7 @@ from equipoise.report.charts.map import map_chart
 from equipoise.report.charts.slices import slices_chart
 from equipoise.report.charts.tuning import folds_chart, grid_chart
 from equipoise.report.charts.wins import wins_chart
+from equipoise.report.page.distributions import UNITS_BY
 from equipoise.report.page.model import Page, Tuned
 
 
@@ -30,7 +31,7 @@ def _charts(page: Page) -> Iterator[Chart]:
     if page.slices is not None and page.slices.rows:
         yield slices_chart(page.slices, page.systems)
     for distribution in page.distributions:
-        what = distribution.title.removesuffix(", unit by unit")
+        what = distribution.title.removeprefix(UNITS_BY)
         yield distribution_chart(distribution, f"distribution-{slug(what)}")
     for tuned in page.tuned:
         yield grid_chart(tuned)

@@ -1,7 +1,8 @@
 """Distributions: how many units of every system have which value.
 
-Hits and misses are bars that are cut in two; other values are histograms, one below the other on the same
-axis, since lines on top of each other cannot be told apart beyond three or four systems.
+Hits and misses, and other values of which there are few, are bars that are cut in as many parts; values of
+which there are many are histograms, one below the other on the same axis, since lines on top of each other
+cannot be told apart beyond three or four systems.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ from math import ceil
 from equipoise.report.charts.chart import Chart, chart
 from equipoise.report.charts.layers import PLACE, SAID, Row, names, row_step, text_width, texts
 from equipoise.report.charts.naming import short_names
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, Spec
+from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec
 from equipoise.report.page.model import Distribution
 from equipoise.stats.numbers import count, figure
 
-WIDTH = 480
+WIDTH = 360
+MOST_PARTS = 5
+PARTS = ("heat4", "heat3", "heat2", "heat1")
+"""The grounds of all parts but the first; those of the last parts where there are fewer."""
 BAR_ROOM = 0.84
 """The share of a row that its tallest bar takes."""
 HEIGHTS = ((6, 52), (12, 38), (10**9, 26))
 """How high a row is, with up to so many rows."""
-NARROWEST_TEXT = 34
+TEXT_MARGIN = 6
 
 
 def distribution_chart(distribution: Distribution, name: str = "distribution") -> Chart:
     """The units of every system by value."""
-    draw = _halves if len(distribution.labels) == 2 else _histograms
+    draw = _shares if 2 <= len(distribution.labels) <= MOST_PARTS else _histograms
     return draw(distribution, name)
 
 
@@ -87,13 +91,13 @@ def _floors(rows: int, height: float) -> Spec:
 
 def _beside(distribution: Distribution, height: float) -> list[Spec]:
     """The names on the left, and how many units were counted on the right."""
-    called = short_names([each.name for each in distribution.series])
+    called = _names(distribution)
     rows = [
         {"name": called[row], "units": _units(each.counts, each.undefined), "at": (row + 0.62) * height}
         for row, each in enumerate(distribution.series)
     ]
     y: Spec = {"field": "at", "type": "quantitative", "scale": None, "axis": None}
-    sides = (("name", -12, "right", 12, "ink"), ("units", WIDTH + 12, "left", SMALL_SIZE, "soft"))
+    sides = (("name", -12, "right", TEXT_SIZE, "ink"), ("units", WIDTH + 12, "left", SMALL_SIZE, "soft"))
     return [
         {
             "data": {"values": rows},
@@ -116,13 +120,13 @@ def _labels(labels: tuple[str, ...], x: Spec, y: float) -> Spec:
     }
 
 
-def _halves(distribution: Distribution, name: str) -> Chart:
-    """A bar a system: the units with the larger value, then those with the smaller one, then undefined."""
-    called = short_names([each.name for each in distribution.series])
+def _shares(distribution: Distribution, name: str) -> Chart:
+    """A bar a system: the units with the largest value, then those with the next, at last undefined ones."""
+    called = _names(distribution)
     parts: list[Row] = []
     ends: list[Row] = []
     for row, each in enumerate(distribution.series):
-        kinds = ((distribution.labels[1], each.counts[1]), (distribution.labels[0], each.counts[0]))
+        kinds = tuple(zip(distribution.labels, each.counts, strict=True))[::-1]
         parts += _parts(row, each.name, distribution.metric, kinds, each.undefined)
         ends.append({"row": row, "name": called[row], "units": _units(each.counts, each.undefined)})
     plain: Spec = {"type": "quantitative", "scale": None, "axis": None}
@@ -143,8 +147,8 @@ def _halves(distribution: Distribution, name: str) -> Chart:
         for dashed in sorted({bool(part["dashed"]) for part in parts})
     ]
     words: Spec = {
-        "data": {"values": [part for part in parts if part["to"] - part["from"] > NARROWEST_TEXT]},
-        "mark": {"type": "text", "align": "left", "dx": 7},
+        "data": {"values": [part for part in parts if part["text"]]},
+        "mark": {"type": "text", "align": "left", "dx": TEXT_MARGIN},
         "encoding": {
             "y": PLACE,
             "x": {"field": "from", **plain},
@@ -158,11 +162,16 @@ def _halves(distribution: Distribution, name: str) -> Chart:
         distribution.title,
         _sentence(distribution),
         layers,
-        subtitle=f"Each bar is all units: first those with {distribution.metric} {distribution.labels[1]}.",
+        subtitle=f"Each bar is all units: first those with {distribution.labels[-1]}, the largest value.",
         width=WIDTH,
         height=row_step(len(ends)),
         data={"values": ends},
     )
+
+
+def _fitting(texts_of: tuple[str, ...], width: float) -> str:
+    """The first of the texts that a part of this width has room for; nothing where none fits."""
+    return next((text for text in texts_of if text_width([text]) + 2 * TEXT_MARGIN <= width), "")
 
 
 def _parts(
@@ -170,7 +179,8 @@ def _parts(
 ) -> list[Row]:
     """The parts of one bar from left to right; parts without units are left out."""
     total = sum(units for _, units in kinds) + undefined
-    looks = (("lead", "lead", "on_high"), ("heat1", "line", "on_low"), ("paper", "line", "soft"))
+    looks = [("lead", "lead", "on_high"), *((ground, "line", "on_low") for ground in PARTS[1 - len(kinds) :])]
+    looks.append(("paper", "line", "soft"))
     texts_of = [(f"with {metric} {label}", f"{label}: {count(units)}", units) for label, units in kinds]
     texts_of.append(("undefined", count(undefined), undefined))
     parts, left = [], 0.0
@@ -182,7 +192,7 @@ def _parts(
                     "row": row,
                     "from": left,
                     "to": right,
-                    "text": text,
+                    "text": _fitting((text, count(units)), right - left),
                     "fill": LIGHT[fill],
                     "stroke": LIGHT[stroke],
                     "ink": LIGHT[ink],
@@ -192,6 +202,12 @@ def _parts(
             )
         left = right
     return parts
+
+
+def _names(distribution: Distribution) -> list[str]:
+    """What stands beside the rows; one row alone is named by the title."""
+    names_of = [each.name for each in distribution.series]
+    return short_names(names_of) if len(names_of) > 1 else [""]
 
 
 def _units(counts: tuple[int, ...], undefined: int) -> str:

@@ -13,7 +13,7 @@ from equipoise.report.page.figures import scale_of
 from equipoise.report.page.model import Scale, System, TrialPoint, Tuned
 from equipoise.stats.numbers import figure
 
-WIDTH, HEIGHT = 480, 300
+WIDTH, HEIGHT = 600, 340
 LINE_HEIGHT = 14
 LOGARITHMIC = 20
 """Costs that differ by this factor are drawn on a logarithmic axis."""
@@ -45,10 +45,10 @@ def frontier_chart(tuned: Sequence[Tuned], systems: Sequence[System], name: str 
     ]
     return chart(
         name,
-        f"{metric} against {unit or 'cost'}",
+        f"What more {unit or 'cost'} would buy",
         _sentence(tuned, budget),
         layers,
-        subtitle="Lines: the best that is to be had for the cost, on the units that chose it.",
+        subtitle=f"Lines: the best {metric} that is to be had for the cost, on the units that chose it.",
         width=WIDTH,
         height=HEIGHT,
     )
@@ -87,7 +87,7 @@ def _others(rows: list[Row], x: Spec, y: Spec) -> Spec:
     own = {"type": "nominal", "scale": None}
     return {
         "data": {"values": rows},
-        "mark": {"type": "point", "size": 22, "filled": True, "opacity": 0.45},
+        "mark": {"type": "point", "size": 14, "filled": True, "opacity": 0.4},
         "encoding": {
             **_where(x, y),
             "shape": {"field": "shape", **own},
@@ -119,7 +119,7 @@ def _corners(rows: list[Row], x: Spec, y: Spec) -> Spec:
     own = {"type": "nominal", "scale": None}
     return {
         "data": {"values": rows},
-        "mark": {"type": "point", "size": 64, "strokeWidth": 1.6, "opacity": 1},
+        "mark": {"type": "point", "size": 40, "strokeWidth": 1.4, "opacity": 1},
         "encoding": {
             **_where(x, y),
             "shape": {"field": "shape", **own},

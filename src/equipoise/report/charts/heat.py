@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from equipoise.report.charts.layers import SAID, Row, text_width
 from equipoise.report.charts.theme import HEAT_STEPS, LIGHT, TEXT_SIZE, Spec, heat
 
-CELL_HEIGHT = 26
-TALL_HEIGHT = 38
-BELOW_SIZE = 9.5
+CELL_HEIGHT = 28
+TALL_HEIGHT = 40
+BELOW_SIZE = 10
 SLANT = -38
 PADDING = 14
 

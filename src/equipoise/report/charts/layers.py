@@ -15,10 +15,10 @@ from equipoise.report.page.model import Figure, Scale
 
 Row = dict[str, Any]
 
-ROW_HEIGHT = 26
-CROWDED_HEIGHT = 20
+ROW_HEIGHT = 28
+CROWDED_HEIGHT = 21
 CROWDED = 16
-LETTER_WIDTH = 5.9
+LETTER_WIDTH = 6.6
 """About how wide a letter is at the small size: enough to keep columns of texts apart."""
 
 PLACE: Spec = {"field": "row", "type": "ordinal", "axis": None}

@@ -48,7 +48,7 @@ def league_chart(league: League, name: str = "league") -> Chart:
         layers += [_letters(league, letters), head("tie bands", letters), *_key(rows)]
     return chart(
         name,
-        f"{league.metric} of {_systems(len(rows))}",
+        f"{_systems(len(rows))} by {league.metric}",
         _sentence(league),
         layers,
         subtitle=_subtitle(league, leaders),
@@ -94,7 +94,7 @@ def _chance(league: League, rows: list[Row], x: Spec) -> list[Spec]:
             "data": {
                 "values": [{"value": rows[0]["chance"], "text": f"chance {league.rows[0].chance_text}"}]
             },
-            "mark": {"type": "text", "align": "left", "dx": -2, "fill": LIGHT["chance"], "fontSize": 11},
+            "mark": {"type": "text", "align": "left", "dx": -2, "fill": LIGHT["chance"]},
             "encoding": {
                 "x": {**x, "field": "value"},
                 "y": {"value": -11},
@@ -154,7 +154,7 @@ def _subtitle(league: League, leaders: set[str]) -> str:
 
 
 def _systems(count: int) -> str:
-    return "one system" if count == 1 else f"{count} systems"
+    return "One system" if count == 1 else f"{count} systems"
 
 
 def _sentence(league: League) -> str:

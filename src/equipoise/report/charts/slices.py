@@ -34,7 +34,7 @@ def slices_chart(slices: Slices, systems: Sequence[System], name: str = "slices"
     few = any(row.few for row in slices.rows)
     return chart(
         name,
-        f"{slices.metric} on parts of the units",
+        f"Parts of the units by {slices.metric}",
         _sentence(slices, systems),
         layers,
         subtitle="Grey with a dashed frame: too few units to say." if few else "",

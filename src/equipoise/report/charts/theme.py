@@ -16,8 +16,8 @@ Spec = dict[str, Any]
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT: Final = "sans-serif"
 """The generic family: it is there in every browser and in every converter."""
-TEXT_SIZE: Final = 12
-SMALL_SIZE: Final = 11
+TEXT_SIZE: Final = 13
+SMALL_SIZE: Final = 12
 TITLE_SIZE: Final = 15
 
 # The colours of systems follow Okabe and Ito, made darker until each has contrast 4.5 with white paper.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from equipoise.report.charts.chart import Chart, chart, slug
 from equipoise.report.charts.heat import Cell, cell_size, heat_layers, shade_key
 from equipoise.report.charts.layers import (
@@ -21,15 +19,14 @@ from equipoise.report.charts.layers import (
 )
 from equipoise.report.charts.naming import short, short_names
 from equipoise.report.charts.theme import LIGHT, Spec
-from equipoise.report.page.figures import scale_of
-from equipoise.report.page.model import Fold, HeatCell, Scale, Tuned
+from equipoise.report.page.model import Fold, HeatCell, Tuned
+from equipoise.report.page.tuned import BASELINE, BEST, BUDGET, CHOSEN
 
 WIDTH = 340
 GAP = 18
 LONGEST_CHOICE = 48
-LEAST_RANGE = 0.1
-BRIEF = {"best": "best", "baseline": "base", "within budget": "budget"}
-"""What a cell has room for; other marks stand as they are."""
+BRIEF = {BEST: "best", BASELINE: "base", BUDGET: "budget"}
+"""What a cell has room for; folds are counted with a cross."""
 
 
 def grid_chart(tuned: Tuned) -> Chart:
@@ -52,16 +49,17 @@ def grid_chart(tuned: Tuned) -> Chart:
     peak = f", best {best.text} at {best.label}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
-        f"{tuned.metric} of {short(tuned.system)} over the grid",
+        f"The grid of {short(tuned.system)} by {tuned.metric}",
         f"{tuned.system} was measured at {len(tuned.trials)} points of the grid on {tuned.metric}{peak}.",
         layers,
-        subtitle="On the units that also chose: these values are optimistic. Framed: chosen by a fold.",
+        subtitle="On the units that also chose, so optimistic. Framed: chosen by so many (×) folds.",
         **size.of(rows, grid.columns),
     )
 
 
 def _cell(row: int, column: int, cell: HeatCell, where: str) -> Cell:
-    marks = [BRIEF.get(mark, mark.replace("chosen by ", "folds: ")) for mark in cell.marks]
+    brief = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
+    marks = [BRIEF.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in brief]
     cost = f"; cost {cell.note}" if cell.note else ""
     said = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return Cell(
@@ -70,14 +68,14 @@ def _cell(row: int, column: int, cell: HeatCell, where: str) -> Cell:
         cell.text,
         f"{where}: {cell.text}{cost}{said}",
         cell.shade,
-        below=", ".join(marks),
-        strong=any(mark.startswith("chosen") for mark in cell.marks),
+        below=" ".join(marks),
+        strong=any(mark.startswith(CHOSEN) for mark in cell.marks),
     )
 
 
 def folds_chart(tuned: Tuned) -> Chart:
     """For every fold the value on the units that chose (open) and on those that had no say (filled)."""
-    x = axis_of(_scale([end for fold in tuned.folds for end in (fold.inner, fold.outer)]), tuned.metric)
+    x = axis_of(tuned.scale, tuned.metric)
     figures = WIDTH + GAP
     rows = [_fold_row(place, fold) for place, fold in enumerate(tuned.folds)]
     choices = figures + text_width(row["figures"] for row in rows) + GAP
@@ -105,22 +103,13 @@ def folds_chart(tuned: Tuned) -> Chart:
     ]
     return chart(
         f"tuning-folds-{slug(tuned.system)}",
-        f"{tuned.metric} of {short(tuned.system)}, chosen inside and measured outside",
+        f"The folds of {short(tuned.system)} by {tuned.metric}",
         _folds_sentence(tuned),
         layers,
         width=WIDTH,
         height=row_step(len(rows)),
         data={"values": rows},
     )
-
-
-def _scale(values: Sequence[float]) -> Scale:
-    """An axis that does not make much of little: shares get at least a tenth of their range."""
-    low, high = min(values), max(values)
-    if low < 0 or high > 1 or high - low >= LEAST_RANGE:
-        return scale_of([], values)
-    middle = min(max((low + high) / 2, LEAST_RANGE / 2), 1 - LEAST_RANGE / 2)
-    return scale_of([], [*values, middle - LEAST_RANGE / 2, middle + LEAST_RANGE / 2])
 
 
 def _fold_row(place: int, fold: Fold) -> Row:

@@ -14,10 +14,11 @@ from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 
 UNNAMED = "run"
+_IN_ONE = "white space in names becomes _ there"
 
 
 def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> str:
-    """The lists of one system, its name as the tag (white space in it becomes an underscore).
+    """The lists of one system, its name as the tag. White space in names becomes an underscore.
 
     Scores are those of the system where every list falls by them; elsewhere they are 1 / rank, so that
     whoever sorts by score finds the order that was retrieved.
@@ -35,8 +36,12 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
             hint="--to csv --units writes the figures of every unit",
         )
     scored = all(map(_falls, lists.values()))
-    table = {unit: _scores(unit, found, scored) for unit, found in lists.items()}
-    return _text(table, tag="_".join(run.result.system.split()) or UNNAMED)
+    table: dict[str, dict[str, float]] = {}
+    for unit, found in lists.items():
+        if _in_one(unit) in table:
+            raise DuplicateError(f"two units would be called {_in_one(unit)} in a TREC run", hint=_IN_ONE)
+        table[_in_one(unit)] = _scores(unit, found, scored)
+    return _text(table, tag=_in_one(run.result.system) or UNNAMED)
 
 
 def _falls(found: Sequence[Retrieved]) -> bool:
@@ -48,13 +53,23 @@ def _falls(found: Sequence[Retrieved]) -> bool:
 def _scores(unit: str, found: Iterable[Retrieved], scored: bool) -> dict[str, float]:
     scores: dict[str, float] = {}
     for rank, each in enumerate(found, start=1):
-        if each.id in scores:
+        name = _in_one(each.id)
+        if name in scores:
             raise DuplicateError(
-                f"{each.id} was retrieved twice for unit {unit}",
-                hint="a TREC run names a document once a query",
+                f"{name} was retrieved twice for unit {unit}",
+                hint=f"a TREC run names a document once a query; {_IN_ONE}",
             )
-        scores[each.id] = each.score if scored and each.score is not None else 1 / rank
+        scores[name] = each.score if scored and each.score is not None else 1 / rank
     return scores
+
+
+def _in_one(name: str) -> str:
+    """A name as one field of a line.
+
+    >>> _in_one("chunk 7")
+    'chunk_7'
+    """
+    return "_".join(name.split())
 
 
 def _text(table: dict[str, dict[str, float]], tag: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equipoise.report.page.model import Number, Scale
+from equipoise.report.page.model import Grid, HeatCell, Number, Scale
+from equipoise.report.page.tuned import BASELINE, BEST, BUDGET, CHOSEN
 
-WIDTH = 190
+WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
 HEAT_STEPS = 7
+SIGNS = {BEST: "★", BASELINE: "○", BUDGET: "◎", CHOSEN: "✓"}
+"""What a cell of a grid has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Ruler:
         """Where a number lies, to a tenth of a pixel; numbers outside stay at the edge.
 
         >>> Ruler(Scale(0.0, 1.0, ())).x(0.5)
-        '95'
+        '100'
         """
         low, high = self.scale.low, self.scale.high
         share = 0.0 if value is None or high <= low else (value - low) / (high - low)
@@ -57,3 +60,25 @@ def heat(shade: Number) -> str:
     ('heat0', 'heat6', 'plain')
     """
     return "plain" if shade is None else f"heat{min(int(shade * HEAT_STEPS), HEAT_STEPS - 1)}"
+
+
+def sign(mark: str) -> str:
+    """A mark of a grid in one or two characters.
+
+    >>> sign("best"), sign("chosen by 4")
+    ('★', '✓4')
+    """
+    return SIGNS.get(mark) or SIGNS[CHOSEN] + mark.removeprefix(f"{CHOSEN} by ")
+
+
+def chosen(cell: HeatCell) -> bool:
+    """Whether a fold chose this point."""
+    return any(mark.startswith(CHOSEN) for mark in cell.marks)
+
+
+def signs(grid: Grid) -> list[tuple[str, str]]:
+    """The signs that this grid has, and what they mean."""
+    cells = [cell for _, row in grid.rows for cell in row if cell is not None]
+    seen = {mark for cell in cells for mark in cell.marks}
+    known = [(SIGNS[mark], mark) for mark in (BEST, BASELINE, BUDGET) if mark in seen]
+    return [*known, (SIGNS[CHOSEN], "chosen by so many folds")] if any(map(chosen, cells)) else known

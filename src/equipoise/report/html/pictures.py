@@ -16,7 +16,6 @@ _SECTIONS = (
     ("wins", "pairs"),
     ("slices", "slices"),
     ("distribution", "distributions"),
-    ("tuning-grid", "grids"),
     ("tuning", "tuning"),
     ("frontier", "frontiers"),
     ("map", "maps"),
@@ -47,7 +46,7 @@ def pictures_of(page: Page) -> Pictures:
 def section_of(name: str) -> str:
     """Where a chart belongs; one of an unknown kind stands with the distributions.
 
-    >>> section_of("tuning-grid-bm25"), section_of("tuning-folds-bm25")
-    ('grids', 'tuning')
+    >>> section_of("tuning-grid-bm25"), section_of("frontier")
+    ('tuning', 'frontiers')
     """
     return next((section for start, section in _SECTIONS if name.startswith(start)), "distributions")

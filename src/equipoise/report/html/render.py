@@ -9,8 +9,10 @@ from importlib.resources import files
 from typing import Any
 
 from equipoise.report.charts import interactive
+from equipoise.report.html.grouping import by_name, fact_names, shares, standing
 from equipoise.report.html.island import island
-from equipoise.report.html.marks import Ruler, heat
+from equipoise.report.html.links import Links
+from equipoise.report.html.marks import Ruler, chosen, heat, sign, signs
 from equipoise.report.html.pictures import Pictures, pictures_of
 from equipoise.report.page.model import Page
 from equipoise.types import need
@@ -18,15 +20,19 @@ from equipoise.types import need
 PACKAGE = "equipoise.report.html"
 TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
-LARGE = 15
-"""With more pairs than this the list of them is folded."""
+LARGE = 6
+"""With more pairs than this only those with the leader stand there unfolded."""
+SCRIPTS = ("page.js", "tables.js", "take.js", "units.js")
 
 
-def html_page(page: Page, *, charts: bool = True) -> str:
-    """The page as text; the same page gives the same bytes. ``charts=False`` leaves the charts out."""
+def html_page(page: Page, *, charts: bool = True, links: Links | None = None) -> str:
+    """The page as text; the same page gives the same bytes.
+
+    ``charts=False`` leaves the charts out; ``links`` lead to other pages where a server has some.
+    """
     pictures = pictures_of(page) if charts else Pictures({})
     style = interactive.style() + _asset("style.css")
-    script = _asset("page.js") + interactive.script()
+    script = _script()
     text: str = (
         _environment()
         .get_template("page.html")
@@ -35,6 +41,7 @@ def html_page(page: Page, *, charts: bool = True) -> str:
             letters={each.name: each.letter for each in page.systems},
             places={each.name: place for place, each in enumerate(page.systems)},
             pictures=pictures,
+            links=links,
             sections=_sections(page),
             policy=_policy(style, script),
             style=style,
@@ -49,7 +56,7 @@ def _sections(page: Page) -> list[tuple[str, str]]:
     """The ids and headings of what this page has, in order."""
     named: list[tuple[str, str, object]] = [
         ("verdict", "Verdict", True),
-        ("league", "League table", page.leagues),
+        ("league", "League table" if page.pairs else "Scores", page.leagues),
         ("pairs", "Paired differences", page.pairs),
         ("slices", "Slices", page.slices),
         ("units", "Unit by unit", page.explorer),
@@ -86,15 +93,19 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(Ruler=Ruler, heat=heat, shares=_share, MARKS=MARKS, LARGE=LARGE)
+    environment.globals.update(MARKS=MARKS, LARGE=LARGE, Ruler=Ruler)
+    for function in (heat, sign, signs, chosen, shares, standing, by_name, fact_names):
+        environment.globals[function.__name__] = function
     return environment
 
 
-def _share(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two systems have a letter in common."""
-    return bool(set(one) & set(other))
+@lru_cache(maxsize=1)
+def _script() -> str:
+    """All scripts as one, which keeps its names to itself."""
+    own = "\n".join(_asset(name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{own}}})();\n{interactive.script()}'
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _asset(name: str) -> str:
     return (files(PACKAGE) / name).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import floor, log10
 
 from equipoise.report.page.figures import number
@@ -15,15 +15,20 @@ FIGURES = 3
 
 
 def costs(subject: Subject) -> tuple[Cost, ...]:
-    """A column for every kind of cost that a run knows, the usual ones first."""
+    """A column for every usual kind of cost that some run knows; the protocol has the others."""
     recorded = [run.manifest.cost for run in subject.runs]
-    present = dict.fromkeys(name for each in recorded for name in each)
-    names = [name for name in KNOWN if name in present] + [name for name in present if name not in KNOWN]
-    return tuple(_cost(name, [each.get(name) for each in recorded]) for name in names)
+    values = {name: [each.get(name) for each in recorded] for name in KNOWN}
+    return tuple(_cost(name, found) for name, found in values.items() if any(v is not None for v in found))
+
+
+def other_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
+    """What a run recorded beyond the usual costs, as people read it."""
+    known = {name: None if v is None else number(v) for name, v in cost.items() if name not in KNOWN}
+    return {name: "" if value is None else _plain(value) for name, value in known.items()}
 
 
 def _cost(name: str, values: list[float | None]) -> Cost:
-    head, text = KNOWN.get(name, (name.replace("_", " "), _plain))
+    head, text = KNOWN[name]
     numbers: tuple[Number, ...] = tuple(None if value is None else number(value) for value in values)
     return Cost(name, head, numbers, tuple("" if value is None else text(value) for value in numbers))
 
@@ -40,8 +45,9 @@ def _share(value: float) -> str:
 
 
 KNOWN: dict[str, tuple[str, Callable[[float], str]]] = {
-    "dims": ("dimensions", _plain),
+    "dims": ("dims", _plain),
     "seconds": ("seconds", _plain),
     "bytes_per_vector": ("bytes a vector", _plain),
     "truncated_share": ("texts truncated", _share),
+    "retrieved_tokens": ("tokens retrieved", _plain),
 }

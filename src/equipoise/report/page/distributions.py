@@ -15,6 +15,7 @@ from equipoise.types import Direction, Floats
 FEW_VALUES = 12
 BINS = 20
 UNIT_BINS = 10
+UNITS_BY = "Units by "
 
 
 def distributions(subject: Subject) -> tuple[Distribution, ...]:
@@ -36,7 +37,7 @@ def _values(subject: Subject, metric: str, values: Floats) -> Distribution:
     edges, labels = _bins(values)
     series = tuple(_series(name, column, edges) for name, column in zip(subject.names, values.T, strict=True))
     return Distribution(
-        title=f"{metric}, unit by unit",
+        title=f"{UNITS_BY}{metric}",
         metric=metric,
         edges=edges,
         labels=labels,
@@ -50,7 +51,7 @@ def _differences(subject: Subject, gained: Floats) -> Distribution:
     edges, labels = _bins(gained)
     better = "Above" if subject.better == Direction.UP else "Below"
     return Distribution(
-        title=f"{first} minus {second}, unit by unit",
+        title=f"{UNITS_BY}{first} minus {second}",
         metric=subject.primary,
         edges=edges,
         labels=labels,

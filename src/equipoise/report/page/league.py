@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from equipoise.report.chance import bounded_systems, chance_text
-from equipoise.report.comparison import caption, chance_line, others_caption
+from equipoise.report.comparison import chance_line, others_caption
 from equipoise.report.page.figures import figure_of, number, scale_of
 from equipoise.report.page.model import League, LeagueRow
 from equipoise.report.page.subject import Subject
@@ -74,4 +74,5 @@ def _caption(subject: Subject, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     if metric != comparison.primary:
         return others_caption(comparison, [metric])
-    return f"{caption(comparison)} {chance_line(comparison)}"
+    level = percent(comparison.question.level)
+    return f"Systems that share a letter cannot be told apart at {level}. {chance_line(comparison)}"

@@ -294,7 +294,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """How one system was tuned; ``facts`` are the nested and the optimistic score, and their gap."""
+    """How one system was tuned; ``facts`` are the nested and the optimistic score, and their gap.
+
+    ``metric`` is what was measured at every point of the grid, ``scale`` the axis of all folds.
+    """
 
     system: str
     metric: str
@@ -302,6 +305,7 @@ class Tuned:
     trials: tuple[TrialPoint, ...]
     grid: Grid
     folds: tuple[Fold, ...]
+    scale: Scale
     frontier: tuple[TrialPoint, ...]
     cost_unit: str
     budget: Number
@@ -361,10 +365,11 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
-    """Facts of one kind: parameters, settings, data, versions."""
+    """Facts of one kind. ``folded`` where they say where figures come from rather than what they mean."""
 
     title: str
     facts: tuple[Fact, ...]
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def subtitle(subject: Subject) -> str:
     days = sorted({run.manifest.finished[:10] for run in subject.runs if run.manifest.finished})
     names = ", ".join(list(data)[:NAMED]) + (f" and {len(data) - NAMED} more" if len(data) > NAMED else "")
     when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
-    return ", ".join(part for part in (names and f"Data: {names}", when and f"measured {when}") if part)
+    return ". ".join(part for part in (names and f"Data: {names}", when and f"Measured {when}") if part)
 
 
 def verdict(subject: Subject) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.report.comparison import caption
+from equipoise.report.page.costs import other_costs
 from equipoise.report.page.model import Fact, FactGroup, Protocol
 from equipoise.report.page.subject import Subject
 from equipoise.report.score import caption as score_caption
@@ -24,9 +25,12 @@ def protocol(subject: Subject) -> Protocol:
         _group("Parameters of the systems", [each.parameters for each in manifests]),
         _group("Settings of the measurement", [each.settings for each in manifests]),
         _group("Data (SHA-256)", [each.datasets for each in manifests]),
-        _group("What the systems delivered (SHA-256)", [each.inputs for each in manifests], own=True),
-        _group("Runs", [_run(each) for each in manifests]),
-        _group("Versions", [each.versions for each in manifests]),
+        _group("Other costs", [other_costs(each.cost) for each in manifests], own=True),
+        _group(
+            "What the systems delivered (SHA-256)", [each.inputs for each in manifests], own=True, folded=True
+        ),
+        _group("Runs", [_run(each) for each in manifests], folded=True),
+        _group("Versions", [each.versions for each in manifests], folded=True),
     )
     return Protocol(_sentences(subject), tuple(group for group in groups if group.facts))
 
@@ -49,14 +53,16 @@ def _run(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _group(title: str, by_system: Sequence[Mapping[str, Any]], *, own: bool = False) -> FactGroup:
+def _group(
+    title: str, by_system: Sequence[Mapping[str, Any]], *, own: bool = False, folded: bool = False
+) -> FactGroup:
     names = dict.fromkeys(name for each in by_system for name in each)
     facts = []
     for name in names:
         texts = tuple(_text(each.get(name)) for each in by_system)
         differs = len(set(texts)) > 1 and not own and name not in OWN
         facts.append(Fact(name.replace("_", " "), texts, differs))
-    return FactGroup(title, tuple(facts))
+    return FactGroup(title, tuple(facts), folded)
 
 
 def _text(value: Any) -> str:

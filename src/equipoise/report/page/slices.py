@@ -47,11 +47,14 @@ def _row(
     better: Direction,
 ) -> SliceRow:
     n = max((each.n for each in estimates if each is not None), default=0)
-    cells = tuple(_cell(each, places, solid, better) for each in estimates)
+    cells = tuple(_cell(each, n, places, solid, better) for each in estimates)
     return SliceRow(key[0], key[1], n, n < FEW, cells)
 
 
-def _cell(estimate: Estimate | None, places: int, solid: Sequence[float], better: Direction) -> HeatCell:
+def _cell(
+    estimate: Estimate | None, n: int, places: int, solid: Sequence[float], better: Direction
+) -> HeatCell:
+    """One system on a slice of ``n`` units; it says how many it has a value for where not for all."""
     if estimate is None:
         return HeatCell("", None, None, few=True)
     few = estimate.n < FEW
@@ -60,7 +63,7 @@ def _cell(estimate: Estimate | None, places: int, solid: Sequence[float], better
         text=figure(estimate.value, places),
         value=value,
         shade=None if few or value is None or not solid else shade(value, solid, better),
-        note=f"{span(estimate.interval, places)}, n {count(estimate.n)}",
+        note=span(estimate.interval, places) + ("" if estimate.n == n else f", n {count(estimate.n)}"),
         few=few,
     )
 
@@ -79,7 +82,7 @@ def _usable(known: UnitSlices) -> UnitSlices:
 def _caption(subject: Subject, one: Estimate) -> str:
     best = "highest" if subject.better == Direction.UP else "lowest"
     return (
-        f"{subject.primary} on parts of the units, with {percent(one.interval.level)} intervals; the "
-        f"stronger the shade, the better ({best} is best). Parts of fewer than {FEW} units are greyed: their "
-        "figures say little."
+        f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} on parts of the units, "
+        f"with {percent(one.interval.level)} intervals; the stronger the shade, the better ({best} is best). "
+        f"Parts of fewer than {FEW} units are greyed: their figures say little."
     )

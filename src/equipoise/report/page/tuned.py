@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from equipoise.report.page.figures import number
-from equipoise.report.page.model import Fold, Grid, HeatCell, TrialPoint, Tuned
+from equipoise.report.page.figures import number, scale_of
+from equipoise.report.page.model import Fold, Grid, HeatCell, Scale, TrialPoint, Tuned
 from equipoise.report.page.shades import shade
 from equipoise.report.page.subject import Subject
 from equipoise.stats.numbers import count, figure, signed
@@ -15,16 +15,34 @@ from equipoise.tune.record import Params, Trial, Tuning
 from equipoise.types import Direction
 
 BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
+NESTED = "nested "
+"""How the metric of a nested score is called; at a point of the grid nothing is nested."""
 Key = tuple[tuple[str, str], ...]
 
 
+LEAST_RANGE = 0.1
+CAPTION = (
+    "Parameters are chosen on the inner folds, and the nested score is from units that had no say in the "
+    "choice. The optimistic score is that of the best point on the units that chose it."
+)
+
+
 def tuned(subject: Subject) -> tuple[Tuned, ...]:
-    """The tuning of every system that was tuned."""
+    """The tuning of every system that was tuned; their folds have one axis."""
+    known = [(run.result, run.tuning) for run in subject.runs if run.tuning is not None]
+    scale = _scale([end for _, tuning in known for fold in tuning.folds for end in (fold.inner, fold.outer)])
     return tuple(
-        _tuned(run.result.system, run.tuning, _better(run.result, run.tuning.metric))
-        for run in subject.runs
-        if run.tuning is not None
+        _tuned(result.system, tuning, _better(result, tuning.metric), scale) for result, tuning in known
     )
+
+
+def _scale(values: Sequence[float]) -> Scale:
+    """An axis that does not make much of little: shares get at least a tenth of their range."""
+    if not values or min(values) < 0 or max(values) > 1 or max(values) - min(values) >= LEAST_RANGE:
+        return scale_of([], values)
+    half = LEAST_RANGE / 2
+    middle = min(max((min(values) + max(values)) / 2, half), 1 - half)
+    return scale_of([], [*values, middle - half, middle + half])
 
 
 def _better(result: Result, metric: str) -> Direction:
@@ -33,7 +51,7 @@ def _better(result: Result, metric: str) -> Direction:
     return Direction.UP if known is None else known.better
 
 
-def _tuned(system: str, tuning: Tuning, better: Direction) -> Tuned:
+def _tuned(system: str, tuning: Tuning, better: Direction, scale: Scale) -> Tuned:
     chosen = Counter(_key(fold.params) for fold in tuning.folds)
     frontier = [_key(trial.params) for trial in tuning.frontier]
     within = None if tuning.within_budget is None else frontier[tuning.within_budget]
@@ -51,7 +69,7 @@ def _tuned(system: str, tuning: Tuning, better: Direction) -> Tuned:
     by_key = {point.params: point for point in points}
     return Tuned(
         system=system,
-        metric=tuning.metric,
+        metric=tuning.metric.removeprefix(NESTED),
         facts=_facts(tuning),
         trials=points,
         grid=_grid(points, better),
@@ -67,14 +85,11 @@ def _tuned(system: str, tuning: Tuning, better: Direction) -> Tuned:
             )
             for place, fold in enumerate(tuning.folds)
         ),
+        scale=scale,
         frontier=tuple(by_key[key] for key in frontier if key in by_key),
         cost_unit=tuning.cost_unit,
         budget=tuning.budget,
-        caption=(
-            f"{system}: parameters are chosen on the inner folds, and the nested score is from units that "
-            "had no say in the choice. The optimistic score is that of the best point on the units that "
-            "chose it."
-        ),
+        caption=CAPTION,
     )
 
 

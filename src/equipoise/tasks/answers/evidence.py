@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.placement import NEVER
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.unreachable import with_misses
+from equipoise.tasks.answers.chance import chance_levels
 from equipoise.tasks.answers.rule import Matcher, Shelf
 from equipoise.types import Floats, Ints
 
@@ -36,6 +37,16 @@ class HeldAnswers:
     joins: bool
     shelf: Shelf
     holders: tuple[Ints, ...]
+    _chance: dict[tuple[int, int], Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def chance(self, questions: Sequence[Question], corpus: int, depth: int, seed: int = 0) -> Floats:
+        """The share of questions that k chunks at random answer, k = 1 to ``depth``; worked out once."""
+        if (depth, seed) not in self._chance:
+            parts = [self.shelf.parts(each.answer) for each in questions]
+            self._chance[depth, seed] = chance_levels(
+                self.holders, parts, corpus, depth, np.random.default_rng(seed)
+            )
+        return self._chance[depth, seed]
 
 
 @dataclass(frozen=True)
@@ -44,14 +55,15 @@ class AnswerSearch:
 
     ``ranking`` has the question ids as units; its HR@k is the accuracy at top_k = k. ``order``, ``scores``
     and ``tokens`` have a row for a question and a column for a rank: the chunk there, its score, and how
-    many tokens the chunks up to there have together. ``reachable`` is the share of questions that could be
-    answered at all.
+    many tokens the chunks up to there have together. ``chance`` has a number a rank: the accuracy of so many
+    chunks that are drawn at random. ``reachable`` is the share of questions that could be answered at all.
     """
 
     ranking: Ranking
     order: Ints
     scores: Floats
     tokens: Ints
+    chance: Floats
     holders: tuple[Ints, ...]
     reachable: float
 
@@ -110,6 +122,7 @@ def search_answers(
         found.order,
         found.scores,
         np.cumsum(tokens[found.order], axis=1),
+        held.chance(questions, len(chunks), found.order.shape[1]),
         held.holders,
         float(np.mean(ranking.depth > 0)),
     )
@@ -134,8 +147,8 @@ def _ranking_of_hits(
 ) -> Ranking:
     """The rank at which the joined chunks hold each answer.
 
-    The other chunks that hold an answer by themselves stand in as items that were not retrieved: hit rates
-    ignore them, and the chance level is then that of drawing any one of them.
+    The other chunks that hold an answer by themselves stand in as items that were not retrieved, which hit
+    rates ignore. Chance is not to be read off it: chunks that are drawn together are read together too.
     """
     answers = (each.answer for each in questions)
     hits = [held.shelf.first_hit(answer, row) for answer, row in zip(answers, order, strict=True)]

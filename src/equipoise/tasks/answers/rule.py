@@ -9,7 +9,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from equipoise.types import Ints
+from equipoise.types import Bools, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What an answer is made of where texts are read together: a row a part, which texts have it.
+
+    Texts that together have ``needed`` of the parts hold the answer.
+    """
+
+    there: Bools
+    needed: int
+
+    def scattered(self) -> Parts | None:
+        """The parts that some texts have and others lack; None where no two texts complete each other.
+
+        >>> there = np.array([[True, True, True], [True, False, False], [False, True, False]])
+        >>> Parts(there, 3).scattered()
+        Parts(there=array([[ True, False, False],
+               [False,  True, False]]), needed=2)
+        """
+        count = self.there.sum(axis=1)
+        everywhere = count == self.there.shape[1]
+        some = self.there[(count > 0) & ~everywhere]
+        needed = self.needed - int(everywhere.sum())
+        return Parts(some, needed) if 2 <= needed <= len(some) else None
 
 
 class Shelf(ABC):
@@ -22,6 +47,10 @@ class Shelf(ABC):
     @abstractmethod
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
         """How many texts, in this order, are needed until the answer is there; None if all do not do."""
+
+    def parts(self, answer: str) -> Parts | None:
+        """What texts that are read together may have of the answer; None where each is read by itself."""
+        return None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from equipoise.tasks.answers.rule import Matcher, Shelf
+from equipoise.tasks.answers.rule import Matcher, Parts, Shelf
 from equipoise.tasks.answers.vocabulary import Vocabulary, alike
 from equipoise.types import Bools, Ints
 
@@ -105,11 +105,14 @@ class SourceShelf(Shelf):
         found: Bools = np.zeros(len(self._normal), dtype=np.bool_)
         for wording in wordings:
             found |= np.array([wording in text for text in self._normal], dtype=np.bool_)
-        words = set(wordings[0].split())
-        if words:
-            rows = np.array([self._vocabulary.texts_with(word) for word in words])
-            found |= rows.sum(axis=0) >= self._rule.words_needed(len(words))
+        parts = self._words_of(wordings[0])
+        if len(parts.there):
+            found |= parts.there.sum(axis=0) >= parts.needed
         return np.flatnonzero(found)
+
+    def parts(self, answer: str) -> Parts:
+        """The words of the answer: most of them are enough, in whatever texts they are."""
+        return self._words_of(self._rule.wordings(answer)[0])
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
         """The least number of texts, taken in this order, that the source would accept."""
@@ -139,14 +142,18 @@ class SourceShelf(Shelf):
 
     def _words_hit(self, answer: str, order: Ints) -> int | None:
         """The text that brings the last word of those that are enough."""
-        words = set(answer.split())
-        needed = self._rule.words_needed(len(words))
-        if not words or needed > len(words) or not len(order):
+        parts = self._words_of(answer)
+        if parts.needed > len(parts.there) or not len(order):
             return None
-        there = np.array([self._vocabulary.texts_with(word)[order] for word in words])
+        there = parts.there[:, order]
         first = np.where(there.any(axis=1), there.argmax(axis=1) + 1, len(order) + 1)
-        hit = int(np.sort(first)[needed - 1])
+        hit = int(np.sort(first)[parts.needed - 1])
         return hit if hit <= len(order) else None
+
+    def _words_of(self, normal: str) -> Parts:
+        words = set(normal.split())
+        there = np.array([self._vocabulary.texts_with(word) for word in words], dtype=np.bool_)
+        return Parts(there.reshape(len(words), len(self._normal)), self._rule.words_needed(len(words)))
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:

@@ -1,0 +1,80 @@
+"""What a reader takes away: texts by copy and by file, charts as SVG and PNG, and what marks say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+
+@pytest.fixture
+def page(opened, report) -> Any:
+    """The page of six tuned models."""
+    return opened(report("fair"))
+
+
+def saved(page: Any, button: Any) -> tuple[str, bytes]:
+    """The name and the content of the file that a button saves."""
+    with page.expect_download() as found:
+        button.click()
+    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+
+
+def test_a_copied_text_is_the_text(page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy LaTeX table").click()
+    page.get_by_text("Copied.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#text-latex").text_content()
+
+
+def test_where_the_clipboard_is_refused_the_text_is_selected(page) -> None:
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')) }")
+    page.get_by_role("button", name="Copy CSV").click()
+    page.locator("#text-csv").wait_for()
+    selected = page.evaluate("getSelection().toString()")
+    assert selected.strip() == page.locator("#text-csv").text_content().strip()
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")]
+)
+def test_a_saved_text_is_the_text(page, form: str, name: str) -> None:
+    text = page.locator(f"#text-{form}").text_content()
+    assert saved(page, page.get_by_role("button", name=f"Save {name}")) == (name, text.encode())
+
+
+def test_a_chart_is_saved_as_a_drawing_on_light_ground(page) -> None:
+    button = page.locator("#picture-frontier").get_by_role("button", name="Save as SVG")
+    name, content = saved(page, button)
+    root = ElementTree.fromstring(content)
+    assert name == "frontier.svg"
+    assert root[0].attrib["fill"] == "#ffffff"
+    texts = ["".join(node.itertext()) for node in root.iter() if node.tag.endswith("text")]
+    assert "bm25" in texts
+    assert "data-chart" not in root.attrib
+
+
+def test_a_chart_is_saved_as_an_image(page) -> None:
+    svg = page.locator("#picture-frontier svg")
+    size = svg.evaluate("each => [each.viewBox.baseVal.width, each.viewBox.baseVal.height]")
+    button = page.locator("#picture-frontier").get_by_role("button", name="Save as PNG")
+    name, content = saved(page, button)
+    assert name == "frontier.png"
+    assert content.startswith(b"\x89PNG")
+    wide, high = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    assert (wide, high) == pytest.approx([2 * side for side in size], abs=1)
+
+
+def test_a_mark_says_what_it_is_to_the_pointer(page) -> None:
+    tip = page.locator(".chart-tip")
+    mark = page.locator("#picture-frontier [data-says]").last
+    mark.scroll_into_view_if_needed()
+    mark.hover(force=True)
+    assert tip.inner_text() == page.locator("#picture-frontier .chart-on").get_attribute("data-says")
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 1280
+    page.mouse.move(2, 2)
+    assert not tip.is_visible()

@@ -1,0 +1,105 @@
+"""The viewer: filter, sort, choose, compare, live, and nothing that should not happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from equipoise.run.progress import reported
+from hostile import FLAG, HOSTILE
+
+
+def home(served: Any) -> str:
+    return f"http://127.0.0.1:{served.port}/"
+
+
+def systems(page: Any) -> list[str]:
+    """The systems that can be seen, from top to bottom."""
+    seen: list[str] = page.locator("#runs tbody tr:visible th a").all_inner_texts()
+    return seen
+
+
+def look_until(page: Any, look: Callable[[], bool]) -> None:
+    """Let the clock of the page run until something is seen; it looks at the folder every two seconds."""
+    for _ in range(100):
+        if look():
+            return
+        page.clock.run_for(2000)
+        page.wait_for_timeout(100)
+    raise AssertionError("it never came")
+
+
+def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, store, opened) -> None:
+    store(tmp_path / "minilm", day=1)
+    store(tmp_path / "bm25", worse=3, day=2)
+    store(tmp_path / "use", f"use{HOSTILE[0]}", worse=1, day=3)
+    page = opened(home(serve(tmp_path)))
+    assert systems(page) == [f"use{HOSTILE[0]}", "bm25", "minilm"]
+    page.get_by_role("button", name="Value").click()
+    assert systems(page) == ["minilm", f"use{HOSTILE[0]}", "bm25"]
+    page.get_by_role("button", name="System").click()
+    assert systems(page)[0] == "bm25"
+    page.get_by_label("Filter").fill("MRR bm2")
+    assert systems(page) == ["bm25"]
+    assert page.locator("#count").inner_text() == "1 of 3 runs"
+    page.get_by_label("Filter").fill("")
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Compare 3 runs").click()
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 units"
+    page.get_by_text("Order and download").click()
+    page.get_by_role("link", name="HR@1", exact=True).click()
+    assert page.title() == "3 systems by HR@1 on 30 units"
+    page.get_by_role("link", name="All runs").click()
+    assert len(systems(page)) == 3
+    assert page.evaluate(f"window.{FLAG} === undefined")
+
+
+def test_a_file_is_downloaded_from_the_page(tmp_path: Path, serve, store, opened) -> None:
+    store(tmp_path / "minilm")
+    page = opened(f"{home(serve(tmp_path))}report?run=minilm")
+    page.locator(".viewer summary").click()
+    with page.expect_download() as found:
+        page.get_by_role("link", name="LaTeX table").click()
+    assert found.value.suggested_filename == "table.tex"
+    assert "\\begin{" in Path(found.value.path()).read_text()
+
+
+def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(
+    tmp_path: Path, serve, store, opened
+) -> None:
+    address = home(serve(tmp_path))
+    page = opened(address)
+    page.clock.install()
+    page.goto(address)
+    page.get_by_text("There is no run here yet").wait_for()
+    first = page.get_by_role("checkbox", name="Choose first")
+    second = page.get_by_role("checkbox", name="Choose second")
+    with reported(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
+        step("one")
+        step("two")
+        look_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: step 1 of 4 done").is_visible)
+        store(tmp_path / "first", day=1)
+        look_until(page, first.is_visible)
+        first.check()
+        store(tmp_path / "second", day=2)
+        look_until(page, second.is_visible)
+    assert first.is_checked()
+    assert not second.is_checked()
+    look_until(page, page.get_by_text("is running").is_hidden)
+    assert page.title() == "2 runs – equipoise"
+    assert page.evaluate(f"window.{FLAG} === undefined")
+
+
+def test_a_phone_shows_the_list_without_moving_it_sideways(tmp_path: Path, serve, store, opened) -> None:
+    store(tmp_path / "a-run-with-quite-a-long-name-for-a-small-screen")
+    page = opened(home(serve(tmp_path)), viewport={"width": 375, "height": 812})
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    box = page.get_by_role("checkbox")
+    box.focus()
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Show the chosen run").focus()
+    page.keyboard.press("Enter")
+    page.locator(".verdict").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 375

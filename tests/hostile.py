@@ -1,0 +1,84 @@
+"""Texts that try to become more than text, and runs in which every text is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from equipoise.run.details import Detail, Retrieved
+from equipoise.run.manifest import Manifest
+from equipoise.run.store import StoredRun, read_run, write_run
+from equipoise.stats.tabled import result_of_values
+from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.types import Finding, Severity
+
+FLAG = "broken"
+"""What a text that was run would leave behind in the window."""
+
+HOSTILE = (
+    f"<script>window.{FLAG}=1</script>",
+    f"</script><script>window.{FLAG}=1</script>",
+    f"</title></style></textarea><img src=x onerror=window.{FLAG}=1>",
+    f"javascript:window.{FLAG}=1",
+    f"\"' onmouseover=window.{FLAG}=1 x='",
+    f"<svg onload=window.{FLAG}=1><b>bold</b></svg>",
+    "\u202eright to left\u202c שלום مرحبا",
+    "👩\u200d🔬🏳️\u200d🌈 e\u0301\u0301\u0301",
+    f"{{{{ 7 * 7 }}}} ${{window.{FLAG}=1}} <!-- -->",
+    "\u2028\u2029 &lt;b&gt; &amp; ]]> --> \\u003c",
+    "word" * 2500,
+)
+
+
+SYSTEMS = ("".join(HOSTILE[:4]), "".join(HOSTILE[4:7]), "".join(HOSTILE[7:10]), HOSTILE[10])
+
+
+def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
+    """Runs whose systems, units, texts, slices, parameters, costs and findings are all such texts."""
+    rng = np.random.default_rng(0)
+    ids = [f"{HOSTILE[place % len(HOSTILE)]} {place}" for place in range(units)]
+    runs = []
+    for place, system in enumerate(SYSTEMS):
+        values = {f"HR {HOSTILE[0]}": rng.random(units) < 0.5 + 0.1 * place}
+        result = result_of_values(system, ids, values, resamples=200)
+        finding = Finding("EQ301", Severity.ISSUE, system, HOSTILE[1], HOSTILE[2], HOSTILE)
+        manifest = replace(
+            Manifest.start(system, command=HOSTILE).finish(),
+            datasets={HOSTILE[3]: HOSTILE[4]},
+            parameters=dict(zip(HOSTILE, HOSTILE, strict=True)),
+            cost={HOSTILE[5]: 1.0, "dims": 8},
+        )
+        path = write_run(
+            folder / f"run{place}",
+            replace(result, findings=(finding,)),
+            manifest=manifest,
+            details=_details(ids),
+            tuning=_tuning() if place < 2 else None,
+        )
+        runs.append(read_run(path))
+    return runs
+
+
+def _details(ids: Sequence[str]) -> dict[str | int, Detail]:
+    found = tuple(Retrieved(text, text, 0.5, place == 0, text) for place, text in enumerate(HOSTILE[:4]))
+    return {
+        unit: Detail(
+            HOSTILE[place % len(HOSTILE)],
+            (HOSTILE[place % 3],),
+            {HOSTILE[1]: HOSTILE[place % 2], HOSTILE[2]: HOSTILE[2 + place % 2]},
+            found,
+        )
+        for place, unit in enumerate(ids)
+    }
+
+
+def _tuning() -> Tuning:
+    trials = tuple(
+        Trial({HOSTILE[0]: first, HOSTILE[1]: second}, 0.5, cost=10.0 * (1 + place))
+        for place, (first, second) in enumerate((a, b) for a in HOSTILE[2:4] for b in HOSTILE[4:6])
+    )
+    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6, 16) for place in (0, 1))
+    return Tuning(HOSTILE[6], trials, 0, 1, 0.5, 0.4, folds, trials[:1], HOSTILE[7], 20.0, 0)

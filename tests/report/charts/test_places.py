@@ -1,0 +1,88 @@
+"""Charts of classes and ranks: what is drawn is what was given, and every specification compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import vl_convert
+
+from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.places import accuracy_chart, confusion_chart, ranks_chart
+from equipoise.report.charts.reliability import Dot, reliability_chart
+from equipoise.report.charts.render import svg
+
+CURVES = {"mine": [0.5, 0.7, 0.8, 0.85], "<b>yours</b>": [0.1, 0.2, 0.25, 0.9]}
+SHARES = {"mine": [0.6, 0.3, 0.1], "yours": [0.0004, 0.4996, 0.5]}
+COUNTS = [[8, 2, 0], [1, 4, 5]]
+DOTS = [Dot(0.2, 0.3, 0.25, 0.5, 0.3, 0.7, 10), Dot(0.9, 1.0, 0.95, 0.8, None, None, 30)]
+
+
+def charts() -> list[Chart]:
+    return [
+        accuracy_chart(CURVES, [0.25, 0.5, 0.75, 1.0]),
+        accuracy_chart({"mine": [0.5]}),
+        ranks_chart(["1", "2-5", "6-9"], SHARES),
+        confusion_chart("mine", ["home", "work"], COUNTS),
+        reliability_chart("mine", DOTS, 0.12, 0.03),
+    ]
+
+
+def rows_of(chart: Chart) -> Iterator[dict[str, Any]]:
+    for source in vl_convert.vegalite_to_vega(chart.spec)["data"]:
+        yield from source.get("values", ())
+
+
+def said(chart: Chart) -> list[str]:
+    return list(dict.fromkeys(row["says"] for row in rows_of(chart) if "says" in row))
+
+
+def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
+    for chart in charts():
+        assert vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)["marks"], chart.name
+        drawn = svg(chart)
+        assert chart.title.split()[0] in drawn
+        assert "NaN" not in drawn
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_the_curves_are_marked_at_the_cutoffs_that_people_quote() -> None:
+    chart = accuracy_chart(CURVES, [0.25, 0.5, 0.75, 1.0])
+    assert said(chart)[:3] == ["mine: Acc@1 0.500", "mine: Acc@2 0.700", "mine: Acc@3 0.800"]
+    assert "chance begins at 0.2500" in chart.description
+    points = [(row["k"], row["value"]) for row in rows_of(chart) if "k" in row]
+    for place, value in enumerate(CURVES["mine"], start=1):
+        assert (place, value) in points
+
+
+def test_the_bars_of_ranks_have_the_shares_as_heights() -> None:
+    chart = ranks_chart(["1", "2-5", "6-9"], SHARES)
+    bars = [row for row in rows_of(chart) if "top" in row]
+    heights = [row["base"] - row["top"] for row in bars[:6]]
+    shares = [share for row in SHARES.values() for share in row]
+    assert [height / heights[0] * shares[0] for height in heights] == pytest.approx(shares)
+    assert "mine: 0.600 of the units have rank 1" in said(chart)
+
+
+def test_the_confusion_says_how_many_units_are_taken_for_what() -> None:
+    chart = confusion_chart("mine", ["home", "work"], COUNTS)
+    assert "2 of 10 units of home are predicted as work" in said(chart)
+    assert "5 of 10 units of work are predicted as another class" in said(chart)
+    assert chart.description == (
+        "mine predicts 12 of 20 units of the 2 most frequent classes right; home is most often taken for "
+        "work (2 units)."
+    )
+
+
+def test_the_diagram_says_how_sure_and_how_right_each_bin_is() -> None:
+    chart = reliability_chart("mine", DOTS, 0.12, 0.03)
+    assert said(chart)[0] == "confidence 0.25: right 0.50 [0.30, 0.70]; 10 units"
+    assert "confidence 0.95: right 0.80; 30 units" in said(chart)
+    assert "30 of them are in bins where it is too sure" in chart.description
+    assert chart.spec["title"]["subtitle"] == "Expected calibration error 0.120; by luck alone 0.030."
+
+
+def test_names_are_texts_and_never_markup() -> None:
+    assert "&lt;b&gt;yours&lt;/b&gt;" in svg(accuracy_chart(CURVES))

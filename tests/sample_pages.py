@@ -1,0 +1,62 @@
+"""Report pages of every kind, written to files: what a browser gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from equipoise import run_fair_comparison
+from equipoise.report.html.render import html_page
+from equipoise.report.page.build import build_page
+from equipoise.report.page.gather import comparison_of
+from equipoise.run.find import find_runs
+from equipoise.run.manifest import Status
+from equipoise.run.store import StoredRun, read_run
+from fair_sample import SETTINGS, document, pairs
+from hostile import hostile_runs
+from stored_runs import bread_runs, made_up, ranks
+
+MODELS = ("bm25", "tfidf", "hash", "hash,dim=16", "hash,dim=64", "sum:hash,dim=16+bm25")
+
+
+def fair(folder: Path) -> Sequence[StoredRun]:
+    """Six models compared on a document, each tuned."""
+    text = document()
+    run_fair_comparison(list(MODELS), text, pairs(text, 40), output=folder, budget=100, **SETTINGS)
+    return [read_run(path) for path in find_runs(folder)]
+
+
+def single(folder: Path) -> Sequence[StoredRun]:
+    """One system alone, with what it retrieved and without tuning."""
+    return bread_runs(folder, tuned=False)[:1]
+
+
+def partial(folder: Path) -> Sequence[StoredRun]:
+    """Two systems that were interrupted; nothing is known but figures, and some units have none."""
+    values = 1 / ranks(2, 30)
+    values[1, :3] = np.nan
+    return made_up(folder, ["a", "b"], {"MRR": values}, status=Status.PARTIAL, reason="out of time")
+
+
+def large(folder: Path) -> Sequence[StoredRun]:
+    """Ten systems on ten thousand units."""
+    return made_up(folder, [f"team/model-{place}" for place in range(10)], {"MRR": 1 / ranks(10, 10_000)})
+
+
+KINDS: dict[str, Callable[[Path], Sequence[StoredRun]]] = {
+    "fair": fair,
+    "single": single,
+    "partial": partial,
+    "hostile": hostile_runs,
+    "large": large,
+}
+
+
+def write_page(kind: str, folder: Path) -> Path:
+    """The page of one kind as a file."""
+    runs = KINDS[kind](folder / kind)
+    file = folder / f"{kind}.html"
+    file.write_text(html_page(build_page(runs, comparison_of(runs))), encoding="utf-8")
+    return file

@@ -1,0 +1,107 @@
+"""Runs to look at in the viewer, and a real server over them on a port of this machine."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from equipoise.evidence.ranking import Ranking
+from equipoise.run.details import Detail, Retrieved
+from equipoise.run.evaluate import evaluate
+from equipoise.run.manifest import Manifest, Status
+from equipoise.run.store import write_run
+from equipoise.view.server import open_socket, server_of
+
+Store = Callable[..., Path]
+DAY = "2026-11-{:02}T10:00:00Z"
+
+
+def store(
+    path: Path,
+    system: str = "",
+    *,
+    units: Sequence[str | int] | int = 30,
+    metrics: Sequence[str] = ("MRR", "HR@1"),
+    worse: int = 0,
+    status: Status = Status.COMPLETE,
+    day: int = 1,
+    details: bool = False,
+) -> Path:
+    """A run directory; ``worse`` moves its right answers down."""
+    ids = [f"q{place}" for place in range(units)] if isinstance(units, int) else list(units)
+    ranks = np.random.default_rng(7).integers(1, 4 + 2 * worse, len(ids))
+    evidence = Ranking.from_ranks(ranks, candidates=100, unit_ids=ids)
+    result = evaluate(evidence, metrics, system=system or path.name, resamples=200)
+    manifest = Manifest(
+        system or path.name,
+        status=status,
+        reason="" if status is Status.COMPLETE else "out of time",
+        datasets={"data/truth.qrels": "ab12"},
+        started=DAY.format(day),
+        finished=DAY.format(day),
+    )
+    found = (Retrieved("d1", "the text of d1", 0.9, True), Retrieved("d2", "of d2", 0.4))
+    kept: dict[str | int, Detail] = {unit: Detail(f"asked {unit}", ("d1",), {}, found) for unit in ids}
+    return write_run(path, result, manifest=manifest, details=kept if details else None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server sent back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that listens, and how to ask it."""
+
+    root: Path
+    port: int
+
+    def get(self, path: str = "/", *, method: str = "GET", **headers: str) -> Answer:
+        """Ask for a path exactly as it is spelled."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, headers={n.replace("_", "-"): v for n, v in headers.items()})
+            answer = connection.getresponse()
+            sent = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, sent, answer.read())
+        finally:
+            connection.close()
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[Served]:
+    """A server in a thread, ended at the end."""
+    with open_socket(0) as listening:
+        server = server_of(root, listening)
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        port = listening.getsockname()[1]
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield Served(root, port)
+        finally:
+            server.should_exit = True
+            thread.join()
