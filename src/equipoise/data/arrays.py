@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.data.mapped import mapped_member, mapped_safetensor
 from equipoise.data.text import PathLike, explain_unreadable, shown
 from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError, UnknownNameError
 from equipoise.types import need
@@ -20,6 +21,9 @@ Array = NDArray[Any]
 _MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors)):(?P<member>.+)", re.IGNORECASE | re.DOTALL)
 _SIGNATURES = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
 _PICKLE_SIGNATURE = b"\x80"
+_LARGE = 64 << 20
+"""Bytes from which an array of an archive is mapped; smaller ones are read whole and checked by it."""
+
 _NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_pickle=False)"
 
 
@@ -27,7 +31,7 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     """One array of a .npy, .npz or .safetensors file, of ``ndim`` dimensions where that is given.
 
     A file with several arrays is asked for one by name: ``vectors.npz:train``. A .npy file is
-    memory-mapped and read-only.
+    memory-mapped and read-only, and so is a large array of the other formats, unless it is compressed.
     """
     file, member = split_member(path)
     suffix = Path(file).suffix.casefold()
@@ -118,7 +122,8 @@ def _npz(path: Path, member: str | None) -> Array:
     # numpy leaves a file that it opened itself open when the archive is damaged.
     with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
         name = _chosen(path, archive.files, member)
-        array = archive[name]
+        mapped = mapped_member(path, name, least=_LARGE)
+        array = archive[name] if mapped is None else mapped
     if not isinstance(array, np.ndarray):
         raise FormatError(f"{shown(path)} holds {name}, which is no array")
     return array
@@ -127,7 +132,9 @@ def _npz(path: Path, member: str | None) -> Array:
 def _safetensors(path: Path, member: str | None) -> Array:
     engine = need("safetensors", extra="torch")
     with engine.safe_open(path, framework="numpy") as archive:
-        array: Array = archive.get_tensor(_chosen(path, list(archive.keys()), member))
+        name = _chosen(path, list(archive.keys()), member)
+        mapped = mapped_safetensor(path, name, least=_LARGE)
+        array: Array = archive.get_tensor(name) if mapped is None else mapped
     return array
 
 

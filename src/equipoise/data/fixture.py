@@ -13,6 +13,8 @@ from equipoise.errors import DuplicateError, FormatError, InputError, did_you_me
 
 CATEGORIES = ("exact", "reformulated", "multi_hop", "fine_detail", "implicit", "negation")
 DIFFICULTIES = ("easy", "medium", "hard")
+NOT_GIVEN = "not given"
+"""The category and the difficulty of a question that has none of its own."""
 
 _LISTS = ("questions", "qa_pairs")
 _EXAMPLE = '{"question": "...", "answer": "..."}'
@@ -25,8 +27,14 @@ class Question:
     id: str
     question: str
     answer: str
-    category: str = "exact"
-    difficulty: str = "medium"
+    category: str = NOT_GIVEN
+    difficulty: str = NOT_GIVEN
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The category and the difficulty, as far as they are given."""
+        both = {"category": self.category, "difficulty": self.difficulty}
+        return {name: kind for name, kind in both.items() if kind != NOT_GIVEN}
 
 
 def questions(pairs: Iterable[Mapping[str, Any] | Question]) -> tuple[Question, ...]:
@@ -35,8 +43,8 @@ def questions(pairs: Iterable[Mapping[str, Any] | Question]) -> tuple[Question, 
     ``id`` is a name or a whole number, q1, q2, ... by position where there is none; ``category`` and
     ``difficulty`` are free words. Further keys are left out.
 
-    >>> questions([{"question": "When was it founded?", "answer": "1995", "difficulty": "easy"}])[0]
-    Question(id='q1', question='When was it founded?', answer='1995', category='exact', difficulty='easy')
+    >>> questions([{"question": "When was it founded?", "answer": "1995", "difficulty": "easy"}])[0].kinds
+    {'difficulty': 'easy'}
     """
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(

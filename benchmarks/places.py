@@ -1,0 +1,171 @@
+"""Next places from logits: beside sorting in torch, beside one read of the array, and from a large file.
+
+python -m benchmarks.places gpu       the same on an NVIDIA GPU, as a share of the bandwidth of a copy
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.logits import by_torch
+from benchmarks.row import Row
+from benchmarks.timing import extra_megabytes, fastest, number_printed_by
+from equipoise.recipes.places import calculate_correct_total_prediction
+
+SIZES = ((20_000, 1_000), (5_000, 50_000))
+SORTING_TARGET, READ_TARGET, MEMORY_TARGET = 4.0, 1.1, 500.0
+SORTED_ROWS = 1_000
+"""Rows that torch sorts at a time: the places of all 250 million scores would fill the memory."""
+WIDE = 50_000
+ROOM = 2 << 30
+"""Bytes of disk that the file of mostly holes may take."""
+
+
+def rows(quick: bool) -> list[Row]:
+    """Speed on both sizes, then the memory of a large file."""
+    found = []
+    for units, classes in SIZES:
+        found += _speed(units // 10 if quick else units, classes)
+    found += _large_file(1_000 if quick else 100_000)
+    return found
+
+
+def _speed(units: int, classes: int) -> list[Row]:
+    logits, targets = made(units, classes)
+    mine, (sums, _, _) = fastest(lambda: calculate_correct_total_prediction(logits, targets), times=7)
+    read, _ = fastest(logits.max, times=7)
+    added, _ = fastest(logits.sum, times=7)
+    sorting, by_sorting = fastest(lambda: _by_sorting(logits, targets), times=1)
+    assert np.abs(sums[:6] / units - by_sorting).max() <= 1e-6  # torch's means are in 32 bits
+    task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
+    return [
+        Row(task, mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
+        Row(task, mine, "one read: numpy's maximum of all", read, READ_TARGET, goal="within"),
+        Row(task, mine, "one read: numpy's sum of all", added, goal="within"),
+    ]
+
+
+def made(units: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Logits whose target comes first about four times in ten."""
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, classes, units)
+    logits = rng.standard_normal((units, classes), dtype=np.float32)
+    logits[np.arange(units), targets] += rng.normal(3.0, 1.5, units).astype(np.float32)
+    return logits, targets
+
+
+def _by_sorting(logits: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """The six means by sorting every row."""
+    means = [
+        by_torch(logits[start : start + SORTED_ROWS], targets[start : start + SORTED_ROWS], full=True)()
+        * len(targets[start : start + SORTED_ROWS])
+        for start in range(0, len(targets), SORTED_ROWS)
+    ]
+    total: NDArray[np.float64] = np.sum(means, axis=0) / len(targets)
+    return total
+
+
+def _large_file(units: int) -> list[Row]:
+    """A memory-mapped file, scored in a process of its own; holes are read as zeros."""
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.disk_usage(folder).free < ROOM:
+            return []
+        path = Path(folder) / "logits.npy"
+        _write_with_holes(path, units)
+        start = perf_counter()
+        megabytes = number_printed_by("benchmarks.places", str(path))
+        seconds = perf_counter() - start
+        size = path.stat().st_size / 1e9
+    return [
+        Row(
+            f"memory, a mapped .npy file of {size:.3g} GB",
+            megabytes,
+            target=MEMORY_TARGET,
+            goal="below",
+            unit="MB",
+            note=f"{seconds:.3g} s, {size / seconds:.2g} GB a second",
+        )
+    ]
+
+
+def _write_with_holes(path: Path, units: int) -> None:
+    """One score a row is written, that of its target; what lies between takes no room on disk."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (units, WIDE)}
+    with open(path, "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        begin = stream.tell()
+        stream.truncate(begin + 4 * units * WIDE)
+        for unit in range(units):
+            stream.seek(begin + 4 * (unit * WIDE + unit % WIDE))
+            stream.write(np.float32(1.0).tobytes())
+
+
+def megabytes_of_file(path: str) -> float:
+    """The memory that scoring a file takes."""
+    from equipoise.data.arrays import read_array
+
+    def work() -> None:
+        logits = read_array(path, ndim=2)
+        sums, _, _ = calculate_correct_total_prediction(logits, np.arange(len(logits)) % logits.shape[1])
+        assert sums[0] == len(logits)
+
+    return extra_megabytes(work)
+
+
+def gpu_rows() -> list[Row]:
+    """On the device, beside a copy of the same tensor, which reads and writes what the counts only read."""
+    return [row for size in (*SIZES, (200_000, 1_000), (50_000, 50_000)) for row in _gpu(*size)]
+
+
+def _gpu(units: int, classes: int) -> list[Row]:
+    """The fused kernel alone, and the whole function."""
+    import torch
+
+    from equipoise.tasks.classify.fused import fused_counts, is_fusible
+
+    logits = torch.randn((units, classes), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    targets: Any = torch.arange(units, device="cuda") % classes
+    assert is_fusible(logits)
+    copy = _on_gpu(lambda: torch.empty_like(logits).copy_(logits))
+    seconds = {
+        "counts": _on_gpu(lambda: fused_counts(logits, targets)),
+        "counts, sums and labels": _on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
+    }
+    found = []
+    for what, taken in seconds.items():
+        rate, copied = logits.nbytes / taken / 1e9, 2 * logits.nbytes / copy / 1e9
+        note = f"{rate:,.0f} GB a second, {rate / copied:.0%} of the bandwidth of the copy"
+        task = f"GPU: {what} of {units / 1000:g}k x {classes:,} logits"
+        found.append(Row(task, taken, "copy of the tensor", copy, note=note))
+    return found
+
+
+def _on_gpu(work: Callable[[], object], times: int = 20) -> float:
+    """The least wall seconds of several calls, each waited for."""
+    import torch
+
+    seconds = []
+    for _ in range(times):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(perf_counter() - start)
+    return min(seconds)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "gpu":
+        for row in gpu_rows():
+            print(" | ".join(row.cells))
+    else:
+        print(megabytes_of_file(sys.argv[1]))

@@ -1,0 +1,5 @@
+"""Classes from scores: where the right class landed and which class came first, from one look at each row."""
+
+from equipoise.tasks.classify.classified import Classified, classify
+
+__all__ = ["Classified", "classify"]

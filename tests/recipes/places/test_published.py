@@ -1,0 +1,205 @@
+"""Results of other projects: units are proven from counts and bounds, or the figure is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+from equipoise.checks.audit import audit_table
+from equipoise.errors import InputError, ParameterError
+from equipoise.recipes.places.bounds import (
+    Reach,
+    discount,
+    of_accuracy,
+    of_earnings,
+    of_weighted_f1,
+    reciprocal,
+)
+from equipoise.recipes.places.published import PublishedScores, read_place_results
+
+EXAMPLE = {"acc@1": 29.61, "acc@5": 54.48, "acc@10": 58.94, "mrr": 40.84, "ndcg": 44.96, "f1": 21.20}
+ranks = st.lists(st.integers(1, 30), min_size=1, max_size=40)
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
+
+
+def row_of(values: dict[str, Any], **options: Any) -> PublishedScores:
+    (row,) = read_place_results(values, **options)
+    return row
+
+
+def curve_of(found: np.ndarray, ks: list[int]) -> dict[int, Reach]:
+    return {k: Reach(*[float((found <= k).mean())] * 2) for k in ks}
+
+
+@given(ranks, st.sets(st.integers(1, 12)))
+def test_what_ranks_earn_lies_within_what_their_accuracies_allow(drawn: list[int], ks: set[int]) -> None:
+    found = np.array(drawn)
+    curve = curve_of(found, sorted(ks))
+    for earned in (reciprocal, discount(10), discount(3)):
+        mean = sum(earned(rank) for rank in drawn) / len(drawn)
+        assert of_earnings(curve, earned).meets(Reach(mean, mean))
+    assert of_accuracy(curve, 4).meets(Reach(*[float((found <= 4).mean())] * 2))
+
+
+@given(labels)
+def test_weighted_f1_lies_within_what_the_accuracy_allows(pairs: list[tuple[int, int]]) -> None:
+    true, guess = zip(*pairs, strict=True)
+    accuracy = float(np.mean(np.array(true) == np.array(guess)))
+    value = f1_score(true, guess, average="weighted", zero_division=0)
+    bounds = of_weighted_f1({1: Reach(accuracy, accuracy)})
+    assert bounds.low - 1e-12 <= value <= bounds.high + 1e-12
+
+
+def test_both_ends_of_the_weighted_f1_are_reached() -> None:
+    one_class = ([0] * 3 + list(range(1, 8)), [0] * 10)
+    precise = ([0] * 10, [0] * 3 + list(range(1, 8)))
+    bounds = of_weighted_f1({1: Reach(0.3, 0.3)})
+    for (true, guess), end in ((one_class, bounds.low), (precise, bounds.high)):
+        assert f1_score(true, guess, average="weighted", zero_division=0) == pytest.approx(end)
+
+
+def test_the_sources_example_is_percent_throughout() -> None:
+    row = row_of(EXAMPLE)
+    assert row.refused == ()
+    assert row.empty == ()
+    expected = {
+        "HR@1": 0.2961,
+        "HR@5": 0.5448,
+        "HR@10": 0.5894,
+        "MRR": 0.4084,
+        "nDCG@10": 0.4496,
+        "F1": 0.212,
+    }
+    assert row.values == pytest.approx(expected)
+    assert {each.unit for each in row.taken} == {"percent"}
+
+
+def test_counts_prove_percent_beside_an_f1_that_is_a_fraction() -> None:
+    row = row_of(
+        {
+            "correct@1": 1234,
+            "rr": 1701.39,
+            "total": 4166,
+            "acc@1": 29.62,
+            "mrr": 40.84,
+            "ndcg": 44.96,
+            "f1": 0.212,
+        }
+    )
+    assert row.total == 4166
+    assert row.values["HR@1"] == 1234 / 4166
+    assert row.values["MRR"] == pytest.approx(0.4084, abs=1e-4)
+    assert row.values["F1"] == 0.212
+    by_label = {each.label: each.unit for each in row.taken}
+    assert by_label == {"correct@1": "count", "rr": "sum over units", "ndcg": "percent", "f1": "fraction"}
+
+
+def test_a_figure_below_one_without_anything_beside_it_is_refused() -> None:
+    row = row_of({"mrr": 0.41, "f1": 0.2})
+    assert row.values == {}
+    assert [each.label for each in row.refused] == ["mrr", "f1"]
+    assert "a fraction (0.41) or percent (0.0041)" in row.refused[0].reason
+
+
+def test_whole_hits_decide_between_fraction_and_percent() -> None:
+    assert row_of({"acc@1": 0.36, "total": 50}).values == {
+        "HR@1": 0.36
+    }  # 18 of 50; 0.0036 is no hit and no none
+    both = row_of({"acc@1": 0.5, "total": 1000})  # 500 hits, or 5
+    assert both.values == {}
+    assert "may be" in both.refused[0].reason
+    neither = row_of({"acc@1": 0.37, "total": 50})
+    assert neither.values == {}
+    assert "no whole number of hits among 50 units" in neither.refused[0].reason
+
+
+def test_one_proven_accuracy_proves_the_others() -> None:
+    row = row_of({"acc@1": 29.61, "acc@5": 0.5448, "mrr": 0.4084, "ndcg": 0.45})
+    assert row.values == pytest.approx({"HR@1": 0.2961, "HR@5": 0.5448, "MRR": 0.4084, "nDCG@10": 0.45})
+
+
+def test_empty_figures_stay_unknown_and_are_named() -> None:
+    row = row_of({"acc@1": 29.61, "acc@5": None, "mrr": "", "f1": 21.2})
+    assert row.empty == ("acc@5", "mrr")
+    assert set(row.values) == {"HR@1", "F1"}
+
+
+def test_zero_is_zero_in_every_unit() -> None:
+    assert row_of({"acc@1": 0.0, "mrr": "0"}).values == {"HR@1": 0.0, "MRR": 0.0}
+
+
+def test_accuracies_that_fall_are_refused_on_both_sides() -> None:
+    row = row_of({"acc@1": 60.0, "acc@5": 30.0})
+    assert row.values == {}
+    assert len(row.refused) == 2
+    assert "the accuracies allow" in row.refused[0].reason
+
+
+def test_a_percent_sign_is_taken_at_its_word() -> None:
+    assert row_of({"acc@1": "0.5 %"}).values == pytest.approx({"HR@1": 0.005})
+    assert row_of({"Acc@1 (%)": "0.5"}).values == pytest.approx({"HR@1": 0.005})
+    row = row_of({"acc@1": "140 %"})
+    assert row.values == {}
+    assert "at most 1" in row.refused[0].reason
+
+
+def test_the_average_of_an_f1_decides_what_bounds_it() -> None:
+    assert row_of({"acc@1": 29.61, "f1": 0.212}, f1="macro").refused[0].metric == "F1(average=macro)"
+    assert row_of({"acc@1": 29.61, "f1_micro": 0.2961}).values["F1(average=micro)"] == 0.2961
+    with pytest.raises(ParameterError, match="averaged by median"):
+        row_of({"f1": 1}, f1="median")
+
+
+def test_rows_of_a_table_have_units_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    file.write_text("model,n,acc@1,acc@5,mrr,ndcg,f1\nA,4166,29.62,54.49,40.84,,0.212\nB,50,0.3,,.42,46,\n")
+    first, second = read_place_results(file)
+    assert (first.name, second.name) == ("A", "B")
+    assert first.values == pytest.approx({"HR@1": 0.2962, "HR@5": 0.5449, "MRR": 0.4084, "F1": 0.212})
+    assert second.values == pytest.approx({"HR@1": 0.3, "MRR": 0.42, "nDCG@10": 0.46})
+    assert second.empty == ("acc@5", "f1")
+
+
+def test_the_audit_reads_the_same_file(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({**EXAMPLE, "total": 4166}))
+    assert audit_table(file).figures == len(EXAMPLE)
+
+
+def test_counts_that_cannot_be_are_refused_with_a_sentence() -> None:
+    with pytest.raises(InputError, match="9 hits within 1 among 5 units"):
+        row_of({"correct@1": 9, "total": 5})
+    with pytest.raises(InputError, match="2 hits within 5"):
+        row_of({"correct@1": 3, "correct@5": 2, "total": 5})
+    with pytest.raises(InputError, match="where a count should be"):
+        row_of({"correct@1": 1.5, "total": 5})
+    with pytest.raises(InputError, match="rests on 5 units by total and on 6"):
+        row_of({"acc@1": 20.0, "total": 5}, total=6)
+    with pytest.raises(InputError, match="no figure of this field"):
+        read_place_results({"latency": 3})
+    with pytest.raises(ParameterError, match="number of units is 0"):
+        row_of({"acc@1": 20.0}, total=0)
+
+
+@given(ranks, st.sampled_from([1.0, 100.0]), st.sampled_from([1.0, 100.0]))
+def test_what_is_taken_is_true_whatever_the_units_were(drawn: list[int], one: float, other: float) -> None:
+    drawn = [1, *drawn]
+    found = np.array(drawn)
+    truth = {
+        "HR@1": float((found <= 1).mean()),
+        "HR@5": float((found <= 5).mean()),
+        "MRR": float((1 / found).mean()),
+    }
+    row = row_of(
+        {"acc@1": truth["HR@1"] * one, "acc@5": truth["HR@5"] * one, "mrr": truth["MRR"] * other},
+        total=len(drawn),
+    )
+    for metric, value in row.values.items():
+        assert value == pytest.approx(truth[metric], abs=1e-9)

@@ -1,0 +1,252 @@
+"""Where the right class landed and which came first: counted, never sorted, a block at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.tasks.classify import classify
+from equipoise.tasks.classify.fused import is_fusible
+
+FEW_VALUES = st.sampled_from([-np.inf, -2.0, 0.0, 1.0, 3.5])
+"""Values that tie often."""
+
+
+@st.composite
+def cases(draw):
+    """Scores with many ties, targets, and some columns that are padding."""
+    rows, width = draw(st.integers(1, 9)), draw(st.integers(2, 12))
+    scores = draw(arrays.arrays(np.float32, (rows, width), elements=FEW_VALUES))
+    padding = draw(st.sets(st.integers(0, width - 1), max_size=width - 1))
+    kept = [code for code in range(width) if code not in padding]
+    targets = draw(st.lists(st.sampled_from(kept), min_size=rows, max_size=rows))
+    return scores, np.array(targets), sorted(padding)
+
+
+def look_at_every_class(scores, targets, padding):
+    """The same figures by looking at one class after another."""
+    for row, target in zip(scores, targets, strict=True):
+        codes = [code for code in range(len(row)) if code not in padding]
+        equal = [code for code in codes if row[code] == row[target] and code != target]
+        best = [code for code in codes if row[code] == max(row[other] for other in codes)]
+        yield (
+            sum(row[code] > row[target] for code in codes),
+            len(equal),
+            sum(str(code) > str(target) for code in equal),
+            best[0],
+            len(best) > 1,
+        )
+
+
+def figures(found):
+    ranking, labels = found.ranking, found.labels
+    columns = (ranking.above, ranking.tied, ranking.before, labels.predicted, labels.tied_top)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@given(cases(), st.integers(1, 400))
+def test_counts_are_those_of_looking_at_every_class_whatever_the_block(case, block_bytes):
+    scores, targets, padding = case
+    found = classify(scores, targets, padding=padding, block_bytes=block_bytes)
+    assert figures(found) == list(look_at_every_class(scores, targets, padding))
+    assert found.classes == scores.shape[1] - len(padding)
+
+
+@given(cases())
+def test_a_tensor_gives_what_an_array_gives_wherever_it_lies(case):
+    torch = pytest.importorskip("torch")
+    scores, targets, padding = case
+    # numpy has no bfloat16, so these are counted where they lie, by the library they belong to.
+    tensor = torch.tensor(scores).to(torch.bfloat16)
+    found = classify(tensor, torch.tensor(targets), padding=padding, probabilities=True)
+    same = classify(scores, targets, padding=padding, probabilities=True)
+    assert figures(found) == figures(same)
+    np.testing.assert_allclose(found.confidence, same.confidence, rtol=1e-5)
+    np.testing.assert_allclose(found.target_probability, same.target_probability, rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [3, 1000, 2041, 9000])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, np.int32])
+def test_evidence_is_that_of_the_general_builders(width, kind):
+    rng = np.random.default_rng(width)
+    scores = rng.normal(0, 40, size=(23, width)).astype(kind)
+    targets = rng.integers(0, width, 23)
+    found = classify(scores, targets, block_bytes=1 << 14)
+    for ours, theirs in (
+        (found.ranking, Ranking.from_scores(scores, targets)),
+        (found.labels, Labels.from_logits(scores, targets)),
+    ):
+        for name, array in theirs.to_arrays().items():
+            np.testing.assert_array_equal(ours.to_arrays()[name], array, err_msg=name)
+
+
+def test_padding_in_the_middle_is_no_candidate_even_with_the_largest_score_or_none():
+    scores = np.array([[1.0, 9.0, 2.0, np.nan, 0.0]])
+    found = classify(scores, [2], padding=[1, 3])
+    assert figures(found) == [(0, 0, 0, 2, False)]
+    assert found.classes == 3
+
+
+def test_columns_of_strided_arrays_are_read_where_they_lie():
+    scores = np.asfortranarray(np.random.default_rng(0).normal(size=(20, 30)))
+    targets = np.arange(20)
+    assert figures(classify(scores[::2, ::-1], targets[::2])) == figures(
+        classify(np.ascontiguousarray(scores[::2, ::-1]), targets[::2])
+    )
+
+
+def test_targets_unseen_in_training_are_not_answerable():
+    found = classify(np.eye(4), [0, 1, 2, 3], unseen=[1, 3])
+    assert found.answerable.tolist() == [True, False, True, False]
+    assert found.take(np.flatnonzero(found.answerable)).ranking.unit_ids.tolist() == [0, 2]
+
+
+def test_confidence_is_the_softmax():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0, 3, size=(50, 7))
+    scores[0] = -np.inf
+    targets = rng.integers(1, 7, 50)
+    found = classify(scores, targets, padding=0, probabilities=True)
+    shares = np.exp(scores[:, 1:])
+    shares[0] = 1.0
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.confidence, shares.max(axis=1))
+    np.testing.assert_allclose(found.target_probability, shares[np.arange(50), targets - 1])
+    assert classify(scores, targets).confidence is None
+
+
+def test_no_rows_give_no_units():
+    assert len(classify(np.zeros((0, 3)), [])) == 0
+
+
+def test_numpy_has_the_same_buffers_afterwards():
+    before = np.getbufsize()
+    classify(np.eye(3), [0, 1, 2])
+    assert np.getbufsize() == before
+
+
+@pytest.mark.parametrize(
+    ("scores", "targets", "options", "error", "words"),
+    [
+        (np.zeros((2, 2, 3)), [0, 1], {}, ShapeError, "shape (2, 2, 3)"),
+        (np.zeros((2, 0)), [0, 1], {}, ShapeError, "no columns"),
+        (np.array([["a", "b"]]), [0], {}, InputError, "not real numbers"),
+        (np.zeros((2, 3)), [0], {}, ShapeError, "1 targets for 2 rows"),
+        (np.zeros((2, 3)), [0, 3], {}, InputError, "target 3 of row 1 is none of the 3 classes"),
+        (np.zeros((2, 3)), [-1, 0], {}, InputError, "target -1 of row 0"),
+        (np.zeros((1, 3)), ["home"], {}, InputError, "names, not columns"),
+        (np.zeros((2, 3)), [0.5, 1], {}, InputError, "names, not columns"),
+        (np.zeros((2, 3)), [[0], [1]], {}, ShapeError, "shape (2, 1)"),
+        (np.zeros((2, 3)), [0, 1], {"padding": 0}, InputError, "1 of 2 rows are padding"),
+        (np.zeros((2, 3)), [0, 0], {"padding": 0}, InputError, "every row is padding"),
+        (np.zeros((1, 2)), [0], {"padding": [0, 1]}, ParameterError, "all 2 classes are padding"),
+        (np.zeros((1, 2)), [0], {"padding": 2}, ParameterError, "padding class 2"),
+        (np.zeros((1, 2)), [0], {"padding": [0.5]}, ParameterError, "float64 values"),
+        (np.zeros((1, 2)), [0], {"unseen": -1}, ParameterError, "unseen class -1"),
+        (np.zeros((1, 4)), [1], {"ks": (1, 4), "padding": 0}, ParameterError, "k = 4 is more than the 3"),
+        (np.zeros((1, 4)), [1], {"ks": (0,)}, ParameterError, "k = 0 is no cutoff"),
+        (np.zeros((1, 4)), [1], {"ks": (1, 1)}, ParameterError, "twice"),
+        (np.array([[0, np.inf]]), [1], {"probabilities": True}, NotFiniteError, "no softmax"),
+    ],
+)
+def test_bad_input_is_refused_with_subject_and_remedy(scores, targets, options, error, words):
+    with pytest.raises(error) as caught:
+        classify(scores, targets, **options)
+    assert words in caught.value.sentence
+    assert caught.value.hint or "shape (2, 1)" in words
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library):
+    scores = np.zeros((700, 3), dtype=np.float32)
+    scores[432, place] = np.nan
+    if library == "torch":
+        scores = pytest.importorskip("torch").tensor(scores).bfloat16()
+    with pytest.raises(NotFiniteError, match="row 432 "):
+        classify(scores, np.full(700, 1), block_bytes=1200)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("width", [2, 1187, 5000])
+def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
+    rng = np.random.default_rng(width)
+    scores = torch.tensor(rng.integers(-50, 50, (300, width)) / 7).to(getattr(torch, kind))
+    scores[0] = -torch.inf
+    targets = rng.integers(1, width, 300)
+    on_host = classify(scores.double().numpy(), targets, padding=0, probabilities=True)
+    on_device = classify(scores.cuda(), torch.tensor(targets).cuda(), padding=0, probabilities=True)
+    assert is_fusible(scores.cuda())
+    assert figures(on_device) == figures(on_host)
+    np.testing.assert_allclose(on_device.confidence, on_host.confidence, rtol=1e-3)
+    scores[299, width - 1] = torch.nan
+    with pytest.raises(NotFiniteError, match="row 299 "):
+        classify(scores.cuda(), targets)
+
+
+MEMORY = """
+import sys, numpy as np
+from pathlib import Path
+from equipoise.data.arrays import read_array
+from equipoise.tasks.classify import classify
+
+def peak():
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
+
+scores, targets = read_array(sys.argv[1]), np.load(sys.argv[2])
+classify(np.zeros((9, 9)) + np.arange(9), np.zeros(9, int))
+before = peak()
+found = classify(scores, targets)
+print(peak() - before, found.ranking.above.sum(), found.labels.predicted.sum())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
+def test_a_mapped_file_is_never_in_memory_as_a_whole(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    scores = rng.random((24_000, 1000), dtype=np.float32)
+    targets = rng.integers(0, 1000, len(scores))
+    np.save(tmp_path / "y.npy", targets)
+    path = tmp_path / f"scores{suffix}"
+    if suffix == ".npy":
+        np.save(path, scores)
+    elif suffix == ".npz":
+        np.savez(path, scores)
+    else:
+        pytest.importorskip("safetensors.numpy").save_file({"scores": scores}, path)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(path), str(tmp_path / "y.npy")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    megabytes, above, predicted = map(float, done.stdout.split())
+    assert megabytes < 24  # the file has 92
+    limit = scores[np.arange(len(scores)), targets][:, None]
+    assert above == np.count_nonzero(scores > limit)
+    assert predicted == scores.argmax(axis=1).sum()
+
+
+def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
+    np.save(tmp_path / "v.npy", np.zeros((600, 1000), dtype=np.float32))
+    scores = np.load(tmp_path / "v.npy", mmap_mode="c")
+    scores[:, 5] = 1.0
+    view = scores[:]
+    view.flags.writeable = False
+    classify(view, np.full(600, 5))
+    assert (scores[:, 5] == 1.0).all()
+    assert (classify(scores, np.full(600, 5)).ranking.above == 0).all()
