@@ -64,11 +64,20 @@ class Finding:
     evidence: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.code} {self.subject}: {self.sentence}"
+        return f"{self.code} {labelled(self.subject, self.sentence)}"
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""
         return findings_table([self])
+
+
+def labelled(name: str, text: str) -> str:
+    """A name and what is said of it; a name that ends in a colon, as specs do, needs no second one.
+
+    >>> labelled("minilm", "27 trials"), labelled("bm25:", "1 trial")
+    ('minilm: 27 trials', 'bm25: 1 trial')
+    """
+    return f"{name.removesuffix(':')}: {text}"
 
 
 def need(module: str, *, extra: str) -> ModuleType:

@@ -7,7 +7,15 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from equipoise.checks.fixture import CHECKS, AnswerPlaces, AnswersInDocument, RetrievedShare, SampleSize
+from equipoise.checks.fixture import (
+    CHECKS,
+    AnswerPlaces,
+    AnswersInDocument,
+    AskedQuestions,
+    CutAnswers,
+    RetrievedShare,
+    SampleSize,
+)
 from equipoise.types import Finding, Severity
 
 
@@ -41,6 +49,26 @@ def test_an_answer_that_borders_cut_gets_another_remedy_than_an_absent_one() -> 
     assert "in no chunk of the chunks" in cut.sentence
     assert "overlap" in cut.remedy
     assert "overlap" not in absent.remedy
+
+
+def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_score() -> None:
+    lost = [AnswerPlaces(f"q{number}", "x", 1, 0) for number in range(4)]
+    (finding,) = found(CutAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
+    assert finding.code == "EQ102"
+    assert "4 of 10 answers stand in the document and in no chunk of fixed 8/0" in finding.sentence
+    assert "so that 0.60 is the most" in finding.sentence
+    assert finding.sentence.endswith("1 other chunking of 2 cut some too")
+    assert finding.evidence[:2] == ("fixed 8/0 cuts 4: at best 0.60", "fixed 60/0 cuts 1: at best 0.90")
+    assert found(CutAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
+
+
+def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
+    repeated, leaking = found(AskedQuestions(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
+    assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
+    assert repeated.sentence == '2 of 9 questions were asked before: q3 "Who?", q4 "Who?"'
+    assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
+    assert leaking.sentence == '1 of 9 questions holds its own answer: q7 "In 1871?"'
+    assert found(AskedQuestions(9)) == []
 
 
 def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem, TuningBudgets, Windows
+from equipoise.stats.result import Result
+from equipoise.stats.tabled import result_of_values
 from equipoise.tune.grid import grid
 from equipoise.tune.record import FoldChoice, Trial, Tuning
 from equipoise.types import Finding
@@ -118,13 +121,73 @@ def test_unequal_numbers_of_trials_are_listed() -> None:
     fewer = replace(tuning(), trials=tuning().trials[:1])
     (finding,) = examine(TuningBudgets.of({"minilm": tuning(), "use": tuning(), "bm25:": fewer}))
     assert finding.code == "EQ203"
-    assert finding.sentence.startswith("minilm got 6 trials and bm25: 1:")
-    assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25:: 1 trial")
+    assert finding.sentence.startswith("minilm got 6 trials and bm25: got 1,")
+    assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25: 1 trial")
 
 
 def test_equal_numbers_of_trials_are_fair() -> None:
     assert examine(TuningBudgets.of({"minilm": tuning(), "bm25:": tuning()})) == ()
     assert examine(TuningBudgets({})) == ()
+
+
+def told(system: str, **settings: Any) -> Result:
+    """A result that says how it was tuned."""
+    grid = {"chunk_size": [256, 512], "top_k": settings.pop("top_k", [5])}
+    terms = {"configurations": 2, "grid": grid, "folds": 5, "tokenizer": "words", **settings}
+    return result_of_values(system, ["q1", "q2"], {"accuracy": [1, 0]}, settings=terms)
+
+
+def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
+    alike = [told("minilm", retrieved_tokens=2500.0), told("bm25:", retrieved_tokens=500.0)]
+    assert examine(TuningBudgets.of_results(alike)) == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"configurations": 27}, "bm25: got 27 trials and minilm got 2"),
+        ({"top_k": [5, 15]}, "(top_k 5 against 5/15)"),
+        ({"budget": 800}, "(budget none against 800)"),
+        ({"folds": 1}, "(folds 5 against 1)"),
+        ({"tokenizer": "cl100k"}, "(tokenizer words against cl100k)"),
+    ],
+)
+def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> None:
+    spent = [told("minilm", retrieved_tokens=180.2), told("bm25:", retrieved_tokens=7443.4, **settings)]
+    (finding,) = examine(TuningBudgets.of_results(spent))
+    assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
+    assert said in finding.sentence
+    assert finding.sentence.endswith("a unit costs 7,443 tokens with bm25: and 180 with minilm")
+    assert finding.evidence[0].startswith("minilm: 2 trials, chunk_size 256/512, top_k 5, budget none")
+
+
+def test_what_a_result_does_not_say_is_not_held_against_it() -> None:
+    silent = result_of_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
+    assert examine(TuningBudgets.of_results([told("minilm"), silent])) == ()
+
+
+def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
+    seen = tuning(rising)
+    baseline = Trial({"chunk_size": 512, "top_k": 40}, 0.99, cost=100.0)
+    beside = replace(seen, trials=(*seen.trials, baseline), baseline=6, tried=6)
+    (finding,) = found(TunedSystem.of("minilm", beside), "EQ202")
+    assert "top_k was tuned over 5, 10, 20 without" in finding.sentence
+    lone = replace(seen, trials=(seen.trials[0], seen.trials[1]), best=0, baseline=1, tried=1, folds=())
+    assert examine(TunedSystem.of("minilm", lone)) == ()
+    assert TuningBudgets.of({"minilm": beside}).trials == {"minilm": 6}
+
+
+def test_the_best_within_a_budget_is_the_best_of_what_it_affords() -> None:
+    seen = tuning(rising, budget=50)
+    cheap = [replace(trial, cost=10.0) for trial in seen.trials[:2]]
+    few = replace(seen, trials=(*cheap, *seen.trials[2:]), best=1, optimistic=0.6, folds=(), nested=NAN)
+    (finding,) = found(TunedSystem.of("minilm", few), "EQ201")
+    assert "is the best of 2 trials" in finding.sentence
+
+
+def test_single_trials_are_not_called_nested() -> None:
+    (finding,) = found(TunedSystem.of("minilm", replace(tuning(rising), metric="nested accuracy")), "EQ202")
+    assert "and accuracy never falls" in finding.sentence
 
 
 def window(model: str, truncated: int | None, tokens: int | None = 256) -> Window:

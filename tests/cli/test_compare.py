@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,20 @@ def test_json_carries_verdict_contrasts_and_findings(eq) -> None:
 def test_run_directories_are_compared_without_the_truth(eq, stored: Path) -> None:
     done = eq("compare", "results/good", "results/bad", "--primary", "MRR", "--json")
     assert json.loads(done.stdout)["leader"] == "good"
+
+
+def test_stored_runs_have_the_names_of_their_systems_whatever_their_folders_are_called(
+    eq, stored: Path
+) -> None:
+    (stored / "good").rename(stored / "7")
+    told = json.loads(eq("compare", "results/7", "mine=results/middle", "--json").stdout)
+    assert told["systems"] == ["good", "mine"]
+
+
+def test_two_runs_of_one_system_go_by_their_folders(eq, stored: Path) -> None:
+    shutil.copytree(stored / "good", stored / "older")
+    told = json.loads(eq("compare", "results/good", "results/older", "results/bad", "--json").stdout)
+    assert told["systems"] == ["good", "older", "bad"]
 
 
 def test_stored_runs_and_files_give_the_same_figures(eq, stored: Path) -> None:

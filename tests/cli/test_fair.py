@@ -26,8 +26,8 @@ def fair(eq: Run, folder: Path) -> Run:
     (folder / "document.md").write_text(text)
     (folder / "fixture.json").write_text(json.dumps(pairs(text)))
 
-    def run(*words: str, doc: str = "document.md", qa: str = "fixture.json") -> Any:
-        return eq("fair", "compare", "--doc", doc, "--qa", qa, *words)
+    def run(*words: str, doc: str = "document.md", qa: str = "fixture.json", **options: Any) -> Any:
+        return eq("fair", "compare", "--doc", doc, "--qa", qa, *words, **options)
 
     return run
 
@@ -63,12 +63,83 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(
     first = fair("--models", "bm25:", *GRID, "-o", "results")
     second = fair("--models", "bm25:", "hash", *GRID, "-o", "results")
     assert first.exit_code == second.exit_code == 0
-    assert "bm25:: read back from results, nothing computed again" in second.stderr
+    assert "bm25: read back from results, nothing computed again" in second.stderr
     assert "hash: read back" not in second.stderr
-    assert "Next: eq compare results/runs/*" in second.stdout
+    assert "Next: eq compare results/runs/bm25 results/runs/hash" in second.stdout
+    assert (folder / "results" / "visualizations" / "league.png").is_file()
     again = eq("compare", "results/runs/bm25", "results/runs/hash")
     assert again.exit_code == 0
     assert "nested accuracy on 30 units" in again.stdout
+
+
+def test_a_folder_with_runs_of_another_grid_says_so_and_does_not_advise_to_compare_them(
+    fair: Run, folder: Path, eq: Run
+) -> None:
+    fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
+    small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
+    done = fair("--models", "bm25:", "hash", *small, "-o", "mix")
+    assert "tfidf in mix is no part of this comparison" in done.stderr
+    assert "Next: eq compare mix/runs/bm25 mix/runs/hash" in done.stdout
+    same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
+    assert "no part of this comparison" not in same.stderr
+
+
+def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, eq: Run) -> None:
+    """EQ203, from the commands that people type."""
+    fair("--models", "bm25:", "hash", *GRID, "-o", "one")
+    fair("--models", "tfidf:", *GRID[:-2], "--tokenizer", "words", "--top-ks", "9", "-o", "two")
+    unequal = eq("compare", "one/runs/bm25", "two/runs/tfidf", env={"COLUMNS": "100"})
+    assert unequal.exit_code == 0
+    assert "EQ203" in unequal.stdout
+    assert "8 trials" in eq("compare", "one/runs/bm25", "two/runs/tfidf", "-v").stdout
+    assert eq("compare", "one/runs/bm25", "two/runs/tfidf", "--fail-on", "issue").exit_code == 1
+    assert "not tuned on equal terms (EQ203)" in eq("report", "one", "two", "-o", "page.html").stdout
+    alike = eq("compare", "one/runs/bm25", "one/runs/hash")
+    assert "EQ203" not in alike.stdout
+    assert "bm25:" in alike.stdout
+
+
+def test_runs_by_another_rule_or_on_another_document_are_not_compared(
+    fair: Run, eq: Run, folder: Path
+) -> None:
+    fair("--models", "bm25:", *GRID, "-o", "one")
+    fair("--models", "hash", *GRID, "--matcher", "source", "-o", "two")
+    (folder / "longer.md").write_text(document() + "\nOne more sentence.\n")
+    fair("--models", "tfidf:", *GRID, "-o", "three", doc="longer.md")
+    rule = eq("compare", "one/runs/bm25", "two/runs/hash")
+    assert rule.exit_code == 2
+    assert "bm25: was measured with the matcher words and hash with source" in rule.stderr
+    other = eq("compare", "one/runs/bm25", "three/runs/tfidf")
+    assert other.exit_code == 2
+    assert "were not measured on the same document" in other.stderr
+
+
+def test_one_fold_is_no_nesting_and_a_finding(fair: Run, eq: Run, folder: Path) -> None:
+    """EQ201, from the command that people type."""
+    done = fair("--models", "bm25:", "hash", *GRID, "--folds", "1", "-o", "results")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("Accuracy on the very 30 questions that chose the parameters (optimistic)")
+    assert "EQ201" in done.stdout
+    assert "EQ201" in eq("compare", "results/runs/bm25", "results/runs/hash").stdout
+    assert eq("report", "results", "-o", "page.html").exit_code == 0
+    assert "EQ201" in (folder / "page.html").read_text()
+    assert "EQ201" not in fair("--models", "bm25:", "hash", *GRID).stdout
+
+
+def test_a_narrow_screen_keeps_what_tells_the_models_apart(fair: Run) -> None:
+    narrow = fair("--models", "bm25:", "hash", "tfidf:", *GRID, env={"COLUMNS": "80"}).stdout.splitlines()
+    for head in ("band", "model", "accuracy", "95 % interval", "adj. p"):
+        assert head in narrow[2]
+    assert max(map(len, narrow)) <= 80
+    caption = narrow[narrow.index("", 4) + 1 :]
+    assert caption.index("") <= 6
+    assert "t-nested" not in " ".join(narrow)
+
+
+def test_no_name_of_a_model_has_two_colons(fair: Run) -> None:
+    done = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
+    again = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
+    assert "::" not in done.output + again.output
 
 
 def test_a_json_file_holds_the_keys_of_the_source(fair: Run, folder: Path) -> None:
@@ -87,7 +158,8 @@ def test_a_budget_and_all_chunkers(fair: Run) -> None:
 
 def test_quiet_leaves_the_tables_alone(fair: Run) -> None:
     done = fair("--models", "bm25:", "hash", *GRID, "-q")
-    assert "Nested cross-validation" not in done.stdout
+    assert "Each question is scored" not in done.stdout
+    assert "Each question is scored" in fair("--models", "bm25:", "hash", *GRID).stdout
     assert "Findings" not in done.stdout
 
 

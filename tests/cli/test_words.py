@@ -180,7 +180,9 @@ def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch)
 def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
-    for_users = {name for name in declared if name not in ("test", "engines", "peers", "dev", "docs", "bench")}
+    for_users = {
+        name for name in declared if name not in ("test", "engines", "peers", "dev", "docs", "bench")
+    }
     assert {extra for _, extra in EXTRAS.values()} == for_users
     for package, (_, extra) in EXTRAS.items():
         assert any(re.split(r"[\[>=]", each)[0] == package for each in declared[extra]), package

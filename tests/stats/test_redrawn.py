@@ -51,6 +51,15 @@ def test_errors_of_other_draws_do_not_pair_and_are_wider() -> None:
     assert apart.p > paired.p
 
 
+def test_as_many_draws_of_another_number_do_not_pair() -> None:
+    """The first of 1,000 draws is not the first of 10,000, whatever their name says."""
+    one, other = results(0.5)
+    fewer = replace(other, errors={"nested": other.errors["nested"][:900]})
+    assert compare([one, fewer], "nested").contrasts[0].interval.width > 3 * (
+        compare([one, other], "nested").contrasts[0].interval.width
+    )
+
+
 def test_the_caption_says_that_choices_were_redrawn() -> None:
     assert "redrawn" in compare(results(0.1), "nested").family
     assert "redrawn" not in compare([replace(each, errors={}) for each in results(0.1)], "nested").family
@@ -58,9 +67,22 @@ def test_the_caption_says_that_choices_were_redrawn() -> None:
 
 def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
     errors = np.linspace(-1, 1, 201)
-    _, p = redrawn_difference(0.5, errors, 20)
+    _, p = redrawn_difference(0.5, errors, 1e9)
     assert p == pytest.approx((np.sum(np.abs(errors) >= 0.5 - 1e-9) + 1) / 202)
     assert redrawn_difference(5.0, errors, 20)[1] == pytest.approx(1 / 202)
+
+
+@pytest.mark.parametrize("units", [10, 30, 100])
+def test_p_from_few_units_is_that_of_student_s_test_where_nothing_is_chosen(units: int) -> None:
+    """With nothing to choose, redrawn errors are those of a mean, and Student's p is known."""
+    from scipy.stats import ttest_1samp
+
+    rng = np.random.default_rng(units)
+    differences = rng.normal(size=units)
+    differences += 2.0 * differences.std(ddof=1) / np.sqrt(units) - differences.mean()
+    drawn = rng.choice(differences, (20_000, units)).mean(axis=1) - differences.mean()
+    _, p = redrawn_difference(float(differences.mean()), drawn, units - 1)
+    assert p == pytest.approx(ttest_1samp(differences, 0.0).pvalue, abs=0.01)
 
 
 def test_wider_errors_ask_for_more_units() -> None:

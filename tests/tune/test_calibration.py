@@ -50,10 +50,22 @@ def test_a_clear_winner_is_hardly_flattered(rows: dict[str, SelectionRow]) -> No
 
 
 def test_tests_that_ignore_the_choice_cry_wolf() -> None:
-    row = false_alarm_row(PROMISED[0], 250, np.random.default_rng(2), resamples=150)
+    row = false_alarm_row(PROMISED[0], 150, np.random.default_rng(2), resamples=150)
     assert row.kept
-    assert min(row.randomisation, row.mcnemar) > row.nested
-    assert not replace(row, nested=row.randomisation + 0.03).kept
+    assert min(row.randomisation, row.mcnemar) > row.shipped
+    assert not replace(row, shipped=row.randomisation + 0.05).kept
+    assert not replace(row, any_pair=row.randomisation + 0.05).kept
+
+
+def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the redrawn errors left out of comparisons, the trials would show it."""
+    from equipoise.stats import comparison
+
+    shipped = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), resamples=100)
+    monkeypatch.setattr(comparison, "with_redrawn_errors", lambda contrasts, results: contrasts)
+    without = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), resamples=100)
+    assert without.randomisation == shipped.randomisation
+    assert without.shipped > shipped.shipped
 
 
 @pytest.mark.parametrize("scenario", scenarios(), ids=lambda each: f"{each.name}, {each.shared}")
@@ -91,8 +103,10 @@ def test_rows_tell_what_was_not_kept() -> None:
     assert selection_lines([replace(row, nested_coverage=0.9)])[1].endswith("not kept")
     assert selection_lines([replace(row, nested_coverage=1.0)])[1].endswith("not kept")
     assert selection_lines([replace(row, nested_bias=0.02, promised=False)])[1].endswith("no promise")
-    rate = FalseAlarmRow("x", 0.5, 1000, 0.1, 0.1, 0.05)
-    assert false_alarm_lines([replace(rate, nested=0.1)])[1].endswith("not kept")
+    rate = FalseAlarmRow("x", 0.5, 1000, 0.1, 0.1, 0.05, 0.05)
+    assert false_alarm_lines([rate])[1].endswith("5.0%")
+    assert false_alarm_lines([replace(rate, shipped=0.1)])[1].endswith("not kept")
+    assert false_alarm_lines([replace(rate, any_pair=0.1)])[1].endswith("not kept")
     assert false_alarm_lines([replace(rate, promised=False)])[1].endswith("no promise")
 
 

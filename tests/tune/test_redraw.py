@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.data.split import folds
-from equipoise.errors import ShapeError
 from equipoise.stats.interval import t_critical, wilson
+from equipoise.stats.redrawn import redrawn_difference
 from equipoise.tune import redraw
 from equipoise.tune.nested import best_trial, nested_choice
-from equipoise.tune.redraw import choice_errors, nested_difference, nested_interval
+from equipoise.tune.redraw import choice_errors, nested_interval
 from equipoise.types import Direction, Floats
 
 
@@ -90,7 +90,7 @@ def test_much_to_choose_among_equals_widens_it() -> None:
     interval = nested_interval(nested, choice_errors(values, parts, rng=np.random.default_rng(0)))
     assert interval.covers(nested.value)
     assert interval.width > 1.2 * wilson(nested.values.sum(), 100).width
-    assert interval.method == "wilson-nested"
+    assert interval.method == "wilson-redrawn"
 
 
 def test_all_hits_still_leave_room_below() -> None:
@@ -106,7 +106,7 @@ def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds()
     values, parts = rng.normal(10, 3, (4, 60)), folds(range(60), 5, rng=rng)
     nested = nested_choice(values, parts)
     interval = nested_interval(nested, choice_errors(values, parts, rng=rng), bounds=(1.0, float("inf")))
-    assert interval.method == "t-nested"
+    assert interval.method == "redrawn"
     assert interval.covers(nested.value)
     flat = nested_choice(np.full((2, 20), 7.0), folds(range(20), 4, rng=rng))
     errors = choice_errors(np.full((2, 20), 7.0), folds(range(20), 4, rng=rng), rng=rng)
@@ -122,24 +122,18 @@ def test_no_interval_without_two_defined_units() -> None:
 
 def test_systems_on_the_same_units_pair_when_they_share_their_randomness() -> None:
     values, parts = hits(9, 80, 6), folds(range(80), 5, rng=np.random.default_rng(0))
-    nested = nested_choice(values, parts)
-    one, same = (choice_errors(values, parts, rng=np.random.default_rng(7)) for _ in range(2))
-    interval, p = nested_difference(nested, nested, one, same)
-    assert (interval.low, interval.high, p) == (0.0, 0.0, 1.0)
+    one, same, other = (choice_errors(values, parts, rng=np.random.default_rng(seed)) for seed in (7, 7, 8))
+    assert redrawn_difference(0.0, one - same, 79)[0].width == 0.0
+    assert redrawn_difference(0.0, one - other, 79)[0].width > 0.0
 
 
 def test_a_clear_difference_is_told_and_p_is_never_zero() -> None:
     good, poor = hits(9, 100, 8, 0.9), hits(9, 100, 9, 0.3)
     parts = folds(range(100), 5, rng=np.random.default_rng(0))
-    errors = [
+    one, other = (
         choice_errors(each, parts, resamples=400, rng=np.random.default_rng(1)) for each in (good, poor)
-    ]
-    interval, p = nested_difference(nested_choice(good, parts), nested_choice(poor, parts), *errors)
+    )
+    seen = nested_choice(good, parts).value - nested_choice(poor, parts).value
+    interval, p = redrawn_difference(seen, one - other, 99)
     assert interval.low > 0.3
     assert p == pytest.approx(1 / 401)
-
-
-def test_errors_that_do_not_pair_are_refused() -> None:
-    nested = nested_choice([[1.0, 0.0]], folds(range(2), 2, rng=np.random.default_rng(0)))
-    with pytest.raises(ShapeError, match="3 and 4 resampled errors do not pair"):
-        nested_difference(nested, nested, np.zeros(3), np.zeros(4))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -48,6 +48,33 @@ class AnswersInDocument:
 
 
 @dataclass(frozen=True)
+class CutAnswers:
+    """Answers that stand in the document and in no chunk, by the name of each chunking that was tried."""
+
+    cut: Mapping[str, Sequence[AnswerPlaces]]
+    answers: int
+    fixture: str = "the fixture"
+
+    @property
+    def worst(self) -> str:
+        """The chunking that cuts most."""
+        return max(self.cut, key=lambda name: len(self.cut[name]))
+
+
+@dataclass(frozen=True)
+class AskedQuestions:
+    """How many questions there are, those that were asked before, and those that hold their own answer.
+
+    Questions are named as people find them again: by id, and in their own words.
+    """
+
+    questions: int
+    repeated: Sequence[str] = ()
+    leaking: Sequence[str] = ()
+    fixture: str = "the fixture"
+
+
+@dataclass(frozen=True)
 class SampleSize:
     """How many questions there are, the fewest that are wanted, and what that many can show.
 
@@ -87,10 +114,15 @@ class RetrievedShare:
     chunks: int
     top_k: int
     document: str = "the document"
+    chunking: str = ""
+    """How it was cut, where several ways were tried."""
 
 
-def absent_answers(found: AnswersInDocument) -> Iterator[Complaint]:
+def absent_answers(found: AnswersInDocument | CutAnswers) -> Iterator[Complaint]:
     """EQ102: answers that are not in the document, or that chunk borders cut in two wherever they stand."""
+    if isinstance(found, CutAnswers):
+        yield from _cut_answers(found)
+        return
     total = counted(len(found.answers), "answer")
     absent = [each for each in found.answers if each.places == 0 and each.chunks == 0]
     if absent:
@@ -102,14 +134,60 @@ def absent_answers(found: AnswersInDocument) -> Iterator[Complaint]:
             kept(absent),
         )
     cut = [each for each in found.answers if each.places and not each.chunks]
-    if cut:
-        verb = "stands" if len(cut) == 1 else "stand"
+    yield from _cut_answers(CutAnswers({found.chunking: cut}, len(found.answers), found.fixture))
+
+
+def _cut_answers(found: CutAnswers) -> Iterator[Complaint]:
+    """The chunking that cuts most answers, and how many others cut some."""
+    unwhole = {name: cut for name, cut in found.cut.items() if cut}
+    if not unwhole:
+        return
+    worst = found.cut[found.worst]
+    verb = "stands" if len(worst) == 1 else "stand"
+    others = len(unwhole) - 1
+    more = f"; {counted(others, 'other chunking')} of {len(found.cut) - 1:,} cut some too" if others else ""
+    yield Complaint(
+        found.fixture,
+        f"{len(worst):,} of {counted(found.answers, 'answer')} {verb} in the document and in no chunk of "
+        f"{found.worst}, since borders cut {'it' if len(worst) == 1 else 'them'} in two, so that "
+        f"{_ceiling(worst, found)} is the most that any system can score there: {listed(worst)}{more}",
+        (*_ceilings(found, unwhole), *kept(worst)),
+        "enlarge the overlap beyond the longest answer, or the chunks",
+    )
+
+
+def _ceiling(cut: Sequence[AnswerPlaces], found: CutAnswers) -> str:
+    return figure(1 - len(cut) / found.answers, 2)
+
+
+def _ceilings(found: CutAnswers, unwhole: Mapping[str, Sequence[AnswerPlaces]]) -> Iterator[str]:
+    """What can be scored at best with each chunking that cuts answers, where several were tried."""
+    if len(found.cut) > 1:
+        for name, cut in unwhole.items():
+            yield f"{name} cuts {len(cut):,}: at best {_ceiling(cut, found)}"
+
+
+def repeated_questions(asked: AskedQuestions) -> Iterator[Complaint]:
+    """EQ111: questions that an earlier one equals."""
+    if asked.repeated:
+        many = len(asked.repeated) > 1
         yield Complaint(
-            found.fixture,
-            f"{len(cut):,} of {total} {verb} in the document and in no chunk of {found.chunking}, "
-            f"since borders cut {'it' if len(cut) == 1 else 'them'} in two: {listed(cut)}",
-            kept(cut),
-            "enlarge the overlap beyond the longest answer, or the chunks",
+            asked.fixture,
+            f"{len(asked.repeated):,} of {counted(asked.questions, 'question')} {'were' if many else 'was'} "
+            f"asked before: {listed(asked.repeated)}",
+            kept(asked.repeated),
+        )
+
+
+def leaking_questions(asked: AskedQuestions) -> Iterator[Complaint]:
+    """EQ112: questions that hold their own answer."""
+    if asked.leaking:
+        verb = "hold their" if len(asked.leaking) > 1 else "holds its"
+        yield Complaint(
+            asked.fixture,
+            f"{len(asked.leaking):,} of {counted(asked.questions, 'question')} {verb} own answer: "
+            f"{listed(asked.leaking)}",
+            kept(asked.leaking),
         )
 
 
@@ -157,7 +235,8 @@ def retrieves_most(share: RetrievedShare) -> Iterator[Complaint]:
         chance = returned / share.chunks
         yield Complaint(
             share.document,
-            f"top_k {share.top_k} returns {returned:,} of {counted(share.chunks, 'chunk')}: drawing them at "
+            f"top_k {share.top_k} returns {returned:,} of {counted(share.chunks, 'chunk')}"
+            f"{f' of {share.chunking}' if share.chunking else ''}: drawing them at "
             f"random would find an answer that stands in one chunk with probability {figure(chance, 2)}",
             (f"{figure(chance, 4)} of the chunks returned",),
         )
@@ -168,7 +247,7 @@ CHECKS: tuple[Check, ...] = (
         code="EQ102",
         title="answer absent",
         severity=Severity.ISSUE,
-        applies_to=AnswersInDocument,
+        applies_to=AnswersInDocument | CutAnswers,
         function=absent_answers,
         why="""\
 A question counts as answered when a retrieved chunk holds its answer. Where no chunk does, every system
@@ -231,5 +310,36 @@ more, and all systems look good and alike. The accuracy then measures the length
 from equipoise.checks.catalogue import examine
 from equipoise.checks.fixture import RetrievedShare
 examine(RetrievedShare(chunks=12, top_k=10))""",
+    ),
+    Check(
+        code="EQ111",
+        title="a question was asked before",
+        severity=Severity.ISSUE,
+        applies_to=AskedQuestions,
+        function=repeated_questions,
+        why="""\
+Two equal questions are one observation. Counted twice, its luck counts twice, and intervals that take
+questions for independent are too narrow. The nested comparison keeps questions of one answer together, so
+its intervals hold; the figure still leans towards what was asked twice.""",
+        remedy="leave the repetition out, or ask for something else",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import AskedQuestions
+examine(AskedQuestions(questions=80, repeated=['q41 "Who built the mill?"']))""",
+    ),
+    Check(
+        code="EQ112",
+        title="a question holds its own answer",
+        severity=Severity.TIP,
+        applies_to=AskedQuestions,
+        function=leaking_questions,
+        why="""\
+Whoever asks "In which year, 1871 or 1873, was the mill built?" hands the answer over: a system that only
+looks at words finds the chunk by it, and one that understands the question gains nothing.""",
+        remedy="ask without giving the answer away",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.fixture import AskedQuestions
+examine(AskedQuestions(questions=80, leaking=['q7 "Was it built in 1871?"']))""",
     ),
 )

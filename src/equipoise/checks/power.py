@@ -37,7 +37,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
 
 def _evidence(seen: Contrast) -> str:
     return (
-        f"{seen.a} minus {seen.b}: {signed(seen.difference, decimals(seen.interval))}, "
+        f"{seen.a} minus {seen.b.removesuffix(':')}: {signed(seen.difference, decimals(seen.interval))}, "
         f"adjusted p {p_value(seen.adjusted)}, n {seen.n}, units needed {seen.needed.value:.0f}"
     )
 

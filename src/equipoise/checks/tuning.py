@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isnan
-from typing import Self
+from typing import Any, Self
 
 from equipoise.checks.base import Check, Complaint, counted, listed
 from equipoise.checks.subjects import Window
-from equipoise.stats.numbers import figure, signed
+from equipoise.stats.comparison import UNEQUAL_TERMS
+from equipoise.stats.numbers import count, figure, signed
+from equipoise.stats.result import Result
+from equipoise.stats.terms import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS
 from equipoise.tune.record import Trial, Tuning
-from equipoise.types import Severity
+from equipoise.types import Severity, labelled
 
 DEPTHS = ("top_k", "k", "depth")
 """Parameters that say how much is retrieved: what is among the first five is also among the first ten."""
 UNLIKE = 0.01
 """A hundredth of the texts more or less hardly moves any score; from there on the loss may decide one."""
+CHEAPER = 0.9
+"""Below this share of the dearest a system spends less, and not just rounds otherwise."""
 PLACES = 4
 SHOWN = 3
 
@@ -39,14 +44,32 @@ class TunedSystem:
 
 @dataclass(frozen=True)
 class TuningBudgets:
-    """How many trials each system got."""
+    """How much tuning each system got.
+
+    ``trials`` counts the points of the grid by system. ``terms`` holds whatever else was given to each, in
+    words and by name, such as the values of a parameter or a budget; ``spent`` is what a unit costs with what
+    was chosen, in ``unit``.
+    """
 
     trials: Mapping[str, int]
+    terms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    spent: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "tokens"
 
     @classmethod
     def of(cls, tunings: Mapping[str, Tuning]) -> Self:
         """The trials that the tunings record."""
-        return cls({system: len(tuning.trials) for system, tuning in tunings.items()})
+        return cls({system: len(tuning.grid) for system, tuning in tunings.items()})
+
+    @classmethod
+    def of_results(cls, results: Sequence[Result]) -> Self:
+        """What the results say of their tuning in their settings; what one does not say is unknown."""
+        told = {result.system: result.settings for result in results if TRIALS in result.settings}
+        return cls(
+            {system: int(settings[TRIALS]) for system, settings in told.items()},
+            {system: _terms(settings) for system, settings in told.items()},
+            {system: float(each[SPENT]) for system, each in told.items() if each.get(SPENT) is not None},
+        )
 
 
 @dataclass(frozen=True)
@@ -59,9 +82,10 @@ class Windows:
 def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Complaint]:
     """EQ201: the figure is that of the best of several trials, on the units that made it the best."""
     tuning = tuned.tuning
-    if tuned.nested or len(tuning.trials) < 2:
+    trials = len(tuning.affordable)
+    if tuned.nested or trials < 2:
         return
-    best = f"{tuning.metric} {figure(tuning.optimistic, PLACES)} is the best of {len(tuning.trials)} trials"
+    best = f"{tuning.trial_metric} {figure(tuning.optimistic, PLACES)} is the best of {trials} trials"
     honest = f"on units that had no say it is {figure(tuning.nested, PLACES)}"
     yield Complaint(
         tuned.system,
@@ -76,29 +100,68 @@ def monotone_parameter(tuned: TunedSystem) -> Iterator[Complaint]:
     if tuning.budget is not None:
         return
     for axis in tuned.depths:
-        series = _series(tuning.trials, axis)
+        series = _series(tuning.grid, axis)
         steps = [after.value - before.value for trials in series for before, after in pairwise(trials)]
         if steps and min(steps) >= 0 and max(steps) > 0:
             tried = sorted({_number(trial, axis) for trials in series for trial in trials})
             yield Complaint(
                 tuned.system,
                 f"{axis} was tuned over {listed([f'{each:g}' for each in tried])} without a budget, and "
-                f"{tuning.metric} never falls as it grows: tuning it means taking the largest",
+                f"{tuning.trial_metric} never falls as it grows: tuning it means taking the largest",
                 tuple(_ladder(trials, axis) for trials in series[:SHOWN]),
             )
 
 
 def unequal_budgets(budgets: TuningBudgets) -> Iterator[Complaint]:
-    """EQ203: some systems were tried at more points than others."""
-    trials = budgets.trials
+    """EQ203: some systems were tried at more points than others, at other ones, or at another price."""
+    unequal = [*_unequal_trials(budgets.trials), *_other_terms(budgets.terms)]
+    if unequal:
+        yield Complaint(
+            ", ".join(budgets.trials),
+            "; ".join([*unequal, *_unlike_spending(budgets)]),
+            tuple(labelled(system, ", ".join(_told(budgets, system))) for system in budgets.trials),
+        )
+
+
+def _unequal_trials(trials: Mapping[str, int]) -> Iterator[str]:
     if len(set(trials.values())) > 1:
         most, least = max(trials, key=trials.__getitem__), min(trials, key=trials.__getitem__)
-        yield Complaint(
-            ", ".join(trials),
-            f"{most} got {counted(trials[most], 'trial')} and {least} {trials[least]:,}: the best of more "
-            "trials is better by luck alone",
-            tuple(f"{system}: {counted(count, 'trial')}" for system, count in trials.items()),
+        yield (
+            f"{most} got {counted(trials[most], 'trial')} and {least} got {trials[least]:,}, and the best of "
+            "more trials is better by luck alone"
         )
+
+
+def _other_terms(terms: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """How the first system that was tuned on other terms than the first of all differs from that."""
+    first, *others = terms or [""]
+    for other in others:
+        unlike = [
+            f"{name} {value} against {terms[other][name]}"
+            for name, value in terms[first].items()
+            if terms[other].get(name, value) != value
+        ]
+        if unlike:
+            yield f"{first} and {other} were tuned on other terms ({', '.join(unlike)})"
+            return
+
+
+def _unlike_spending(budgets: TuningBudgets) -> Iterator[str]:
+    spent = budgets.spent
+    if spent and min(spent.values()) < CHEAPER * max(spent.values()):
+        most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
+        yield (
+            f"a unit costs {count(round(spent[most]))} {budgets.unit} with {most} and "
+            f"{count(round(spent[least]))} with {least}"
+        )
+
+
+def _told(budgets: TuningBudgets, system: str) -> Iterator[str]:
+    """Everything that is known of the tuning of one system."""
+    yield counted(budgets.trials[system], "trial")
+    yield from (f"{name} {value}" for name, value in budgets.terms.get(system, {}).items())
+    if system in budgets.spent:
+        yield f"{count(round(budgets.spent[system]))} {budgets.unit} a unit"
 
 
 def unlike_truncation(seen: Windows) -> Iterator[Complaint]:
@@ -117,8 +180,25 @@ def unlike_truncation(seen: Windows) -> Iterator[Complaint]:
     yield Complaint(
         ", ".join(shares),
         f"{worst} loses the end of {figure(shares[worst], PLACES)} of the texts{tokens}, and {best} {whole}",
-        tuple(f"{model}: {figure(share, PLACES)} of the texts truncated" for model, share in shares.items()),
+        tuple(
+            labelled(model, f"{figure(share, PLACES)} of the texts truncated")
+            for model, share in shares.items()
+        ),
     )
+
+
+def _terms(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The terms of a tuning in words."""
+    grid = settings.get(GRID)
+    terms = {name: _values(values) for name, values in grid.items()} if isinstance(grid, Mapping) else {}
+    budget = settings.get(BUDGET)
+    terms[BUDGET] = "none" if budget is None else figure(float(budget), 0)
+    return terms | {name: str(settings[name]) for name in (FOLDS, TOKENIZER) if name in settings}
+
+
+def _values(values: Any) -> str:
+    """Several values with slashes between them: ``256/384/512``."""
+    return "/".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
 
 
 def _series(trials: Sequence[Trial], axis: str) -> list[list[Trial]]:
@@ -184,16 +264,17 @@ trials = (Trial({"top_k": 5}, 0.71), Trial({"top_k": 10}, 0.78), Trial({"top_k":
 examine(TunedSystem.of("minilm", Tuning("accuracy", trials, 2, None, 0.84, float("nan"), folds=())))""",
     ),
     Check(
-        code="EQ203",
+        code=UNEQUAL_TERMS,
         title="unequal tuning budgets",
         severity=Severity.ISSUE,
         applies_to=TuningBudgets,
         function=unequal_budgets,
         why="""\
 The more points of a grid a system is tried at, the better its best one looks, whatever the system is worth. A
-new method with 27 trials beats its equal with one. Each system gets the same number of trials, or the
-comparison is one of effort.""",
-        remedy="tune all systems over the same grid",
+new method with 27 trials beats its equal with one. So does one that may retrieve 7,000 tokens beside one
+that may retrieve 200: whoever retrieves more finds more. Each system gets the same grid and the same budget,
+or the comparison is one of effort.""",
+        remedy="tune all systems over the same grid, within the same budget",
         example="""\
 from equipoise.checks.catalogue import examine
 from equipoise.checks.tuning import TuningBudgets

@@ -64,22 +64,8 @@ class Settings:
 @click.command(help=HELP, short_help="Compare systems.")
 @click.argument("systems", nargs=-1)
 @options.reading_options
-@click.option("--primary", type=options.MetricName(), help="The metric that decides the order.")
+@options.comparing_options
 @options.metric_option
-@click.option(
-    "--test",
-    type=options.OneOf("paired test", options.tests),
-    default="randomisation",
-    show_default=True,
-    help="The paired test.",
-)
-@click.option(
-    "--correction",
-    type=options.OneOf("correction", options.corrections),
-    default="holm",
-    show_default=True,
-    help="For having compared more than one pair.",
-)
 @click.option(
     "--flips",
     type=click.IntRange(min=1),
@@ -128,18 +114,31 @@ def compare(
 def gather(
     systems: Sequence[Source], reading: Reading, step: Step, *, labels: bool = False
 ) -> tuple[dict[str, Evidence | Result], list[str]]:
-    """What each system delivered, and a caution for every stored run that is not complete."""
-    gathered: dict[str, Evidence | Result] = {}
+    """What each system delivered, and a caution for every stored run that is not complete.
+
+    A stored run has the name of its system, as in a report, unless it was given another one here. Where two
+    runs are of one system, all go by their folders.
+    """
+    delivered: list[Evidence | Result] = []
     cautions = []
     for system in systems:
         step(f"reading {system.name}")
         if system.is_stored:
             stored = read_run(system.path)
-            gathered[system.name] = stored.result
+            delivered.append(stored.result)
             cautions += [stored.manifest.caution] if stored.manifest.caution else []
         else:
-            gathered[system.name] = reading.evidence(system, labels=labels)
-    return gathered, cautions
+            delivered.append(reading.evidence(system, labels=labels))
+    return dict(zip(_names(systems, delivered), delivered, strict=True)), cautions
+
+
+def _names(systems: Sequence[Source], delivered: Sequence[Evidence | Result]) -> list[str]:
+    """What each system is called; all by their files and folders where anything else is ambiguous."""
+    named = [
+        entry.system if isinstance(entry, Result) and not system.own else system.name
+        for system, entry in zip(systems, delivered, strict=True)
+    ]
+    return named if len(set(named)) == len(named) else [system.name for system in systems]
 
 
 def show(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> None:

@@ -39,15 +39,9 @@ writes them, or folders that hold some below them.
   bibtex  the sources of metrics, intervals and test
 """
 
+FORMATS = options.names_in("equipoise.report.export", "FORMATS")
 ALONE = ("trec",)
 """Formats that show each run by itself, so that nothing needs to be compared."""
-
-
-def formats() -> list[str]:
-    """The formats by name."""
-    from equipoise.report.export import FORMATS
-
-    return list(FORMATS)
 
 
 @dataclass(frozen=True)
@@ -82,25 +76,11 @@ class Settings:
 
 @click.command(help=HELP, short_help="Export results for papers and other programs.")
 @click.argument("runs", nargs=-1)
-@click.option("--to", type=options.OneOf("format", formats), required=True, help="The form to write.")
+@click.option("--to", type=options.OneOf("format", FORMATS), required=True, help="The form to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write this file; without it, to standard output.")
 @click.option("--units", is_flag=True, help="With --to csv: one row a unit.")
-@click.option("--primary", type=options.MetricName(), help="The metric that decides the order.")
+@options.comparing_options
 @options.metric_option
-@click.option(
-    "--test",
-    type=options.OneOf("paired test", options.tests),
-    default="randomisation",
-    show_default=True,
-    help="The paired test.",
-)
-@click.option(
-    "--correction",
-    type=options.OneOf("correction", options.corrections),
-    default="holm",
-    show_default=True,
-    help="For having compared more than one pair.",
-)
 @options.plugin_option
 @options.output_options
 @pass_output

@@ -19,7 +19,7 @@ COMMANDS = {
     "score": Entry("equipoise.cli.score:score", "Score runs or logits: each figure with how sure it is."),
     "compare": Entry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
     "fair": Entry("equipoise.cli.fair.group:fair", "Compare embedding models on a document of your own."),
-    "places": Entry("equipoise.cli.places.group:places", "Score next-place models from logits, beside their baselines."),
+    "places": Entry("equipoise.cli.places.group:places", "Score next-place models, beside their baselines."),
     "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
     "audit": Entry("equipoise.cli.audit:audit", "Find figures in a published table that cannot be."),
     "gate": Entry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),

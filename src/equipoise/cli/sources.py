@@ -37,6 +37,8 @@ class Source:
 
     name: str
     path: str
+    own: bool = False
+    """Whether the name was given, and not read off the path."""
 
     @classmethod
     def of(cls, word: str) -> Source:
@@ -46,14 +48,15 @@ class Source:
         ('bm25.v2', 'ours')
         """
         name, equals, path = word.partition("=")
-        if not equals or Path(word).exists():
+        own = bool(equals) and not Path(word).exists()
+        if not own:
             name, path = _stem(word), word
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
             raise ParameterError(
                 f"{name!r} cannot be the name of a system",
                 hint=f"write NAME=path, with a name that can be a folder: mine={path}",
             )
-        return cls(name, path)
+        return cls(name, path, own)
 
     @property
     def is_logits(self) -> bool:

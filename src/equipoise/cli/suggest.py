@@ -11,14 +11,15 @@ from equipoise.types import Finding
 def next_command(places: Sequence[str], truth: Sequence[str], primary: str) -> str:
     """After scoring: compare, when there is something to compare; else learn what the figure means."""
     if len(places) > 1:
-        return _suggestion(["eq", "compare", *places, *truth, "--primary", primary])
-    return _suggestion(["eq", "explain", primary])
+        return suggestion(["eq", "compare", *places, *truth, "--primary", primary])
+    return suggestion(["eq", "explain", primary])
 
 
 def after_comparison(findings: Sequence[Finding], primary: str) -> str:
     """After comparing: the gravest finding is worth a look, else the metric."""
-    return _suggestion(["eq", "explain", findings[0].code if findings else primary])
+    return suggestion(["eq", "explain", findings[0].code if findings else primary])
 
 
-def _suggestion(words: Sequence[str]) -> str:
+def suggestion(words: Sequence[str]) -> str:
+    """A command line to be copied."""
     return f"\nNext: {shlex.join(words)}"

@@ -59,9 +59,10 @@ class Edition:
         return len(self.contenders[0].tuning.grid)
 
     @property
-    def ceilings(self) -> bool:
-        """Whether some answers cannot be found with what was chosen."""
-        return any(each.ceiling is not None and each.ceiling < 1 for each in self.contenders)
+    def ceilings(self) -> dict[str, float]:
+        """The models whose chunks cut answers, and the share of answers that they can find at best."""
+        known = {each.name: each.ceiling for each in self.contenders if each.ceiling is not None}
+        return {name: ceiling for name, ceiling in known.items() if ceiling < 1}
 
     @property
     def ranked(self) -> list[Contender]:

@@ -2,106 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-from equipoise.report.comparison import caption
+from equipoise.checks.base import counted
+from equipoise.report.edition import Edition
+from equipoise.report.fair_caption import MCNEMAR, long_caption, short_caption
 from equipoise.report.findings import findings_part
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.numbers import count, figure, p_value, percent, shared_decimals, signed, span
-from equipoise.stats.result import Estimate
-from equipoise.stats.slices import FEW, Slice
+from equipoise.stats.slices import FEW
 from equipoise.tune.budget import best_within
-from equipoise.tune.record import Params, Tuning
-from equipoise.types import Finding
+from equipoise.tune.record import Params, Trial, Tuning
+from equipoise.types import labelled
 
 PRICES = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """The numbers of retrieved tokens for which the best accuracy is shown."""
 
-REDRAWN = (
-    "Choosing is part of luck: intervals and p come from questions drawn anew and chosen on again, and two "
-    "models are told apart only where the test agrees."
-)
-
-_SPARSE = "*"
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One model: its honest estimate, how it was tuned, and what a question costs."""
-
-    name: str
-    model: str
-    estimate: Estimate
-    tuning: Tuning
-    tokens: float | None = None
-    slices: tuple[Slice, ...] = ()
-
-
-@dataclass(frozen=True)
-class Edition:
-    """All that the report of one comparison shows; without two models there is no comparison."""
-
-    contenders: tuple[Contender, ...]
-    comparison: Comparison | None = None
-    mcnemar: Comparison | None = None
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    failures: Mapping[str, str] = field(default_factory=dict)
-    budget: float | None = None
-
-    @property
-    def ranked(self) -> list[Contender]:
-        """The models, best first."""
-        if self.comparison is None:
-            return list(self.contenders)
-        by_name = {each.name: each for each in self.contenders}
-        return [by_name[name] for name in self.comparison.order]
+_SPARSE = _BEYOND = "*"
 
 
 def fair_report(edition: Edition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
-    parts = [*honest_part(edition, quiet=quiet), *optimistic_part(edition, quiet=quiet)]
+    parts = [*honest_part(edition, verbose=verbose, quiet=quiet), *optimistic_part(edition, quiet=quiet)]
     if not quiet:
         parts += [*price_part(edition), *slices_part(edition), *fold_part(edition, verbose=verbose)]
         parts += findings_part(edition.findings, verbose=verbose)
     return parts
 
 
-def honest_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
+def honest_part(edition: Edition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The figures that may be quoted: on questions that had no say in the parameters."""
-    n = edition.contenders[0].estimate.n
-    within = "" if edition.budget is None else f", within {_budget(edition.budget)}"
-    folds = len(edition.contenders[0].tuning.folds)
-    parts: list[Any] = [
-        heading(f"Accuracy on {count(n)} questions that had no say in the parameters{within}"),
-        Paragraph(""),
-        FittedTable(honest_columns(edition)),
-    ]
-    parts += [Paragraph(f"{name} failed: {sentence}") for name, sentence in edition.failures.items()]
+    parts: list[Any] = [heading(_title(edition)), Paragraph(""), FittedTable(honest_columns(edition))]
+    parts += [Paragraph(labelled(f"{name} failed", sentence)) for name, sentence in edition.failures.items()]
     if quiet:
         return parts
     parts += [Paragraph(f"{note}.") for note in edition.notes]
-    parts.append(Paragraph(""))
-    parts.append(
-        Paragraph(
-            f"Nested cross-validation, {folds} folds: parameters are chosen on the questions of the other "
-            "folds. The optimistic figure chooses and scores on the same questions; the gap is what that "
-            "adds. Chance is what as many chunks drawn at random would score, tokens is what the best "
-            "configuration retrieves for a question."
-        )
-    )
+    more = () if verbose else ("More: --verbose.",)
+    parts += [Paragraph(""), Paragraph(" ".join([*short_caption(edition), *more]))]
+    if verbose:
+        parts += [Paragraph(line) for line in long_caption(edition)]
     if edition.comparison is not None:
-        parts += [Paragraph(f"{caption(edition.comparison)} {REDRAWN}"), Paragraph("")]
-        parts.append(Paragraph(edition.comparison.verdict(), style="bold"))
+        parts += [Paragraph(""), Paragraph(edition.comparison.verdict(), style="bold")]
     return parts
 
 
+def _title(edition: Edition) -> str:
+    asked = counted(edition.contenders[0].estimate.n, "question")
+    within = "" if edition.budget is None else f", within {_budget(edition.budget)}"
+    if edition.nested:
+        return f"Accuracy on {asked} that had no say in the parameters{within}"
+    return f"Accuracy on the very {asked} that chose the parameters{within} (optimistic)"
+
+
 def honest_columns(edition: Edition) -> list[Column]:
-    """One row a model, by tie band."""
+    """One row a model, by tie band; on a narrow screen what says who differs stays longest."""
     ranked, comparison = edition.ranked, edition.comparison
     estimates = [each.estimate for each in ranked]
     places = shared_decimals(each.interval for each in estimates)
@@ -110,18 +67,22 @@ def honest_columns(edition: Edition) -> list[Column]:
         Column("model", [each.name for each in ranked], shortens="middle"),
         Column("accuracy", [figure(each.value, places) for each in estimates], right=True),
         Column(f"{level} interval", [span(each.interval, places) for each in estimates], right=True, rank=1),
-        Column("chance", [figure(each.chance, places) for each in estimates], right=True, rank=5),
-        Column("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=4),
-        Column("optimistic", [figure(each.tuning.optimistic, places) for each in ranked], right=True, rank=2),
-        Column("gap", [signed(each.tuning.gap, places) for each in ranked], right=True, rank=3),
-        Column("parameters", [_best(each.tuning) for each in ranked], rank=6),
     ]
-    if comparison is None:
-        return columns
-    bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
-    columns.insert(0, Column("band", bands))
-    columns.append(Column("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=7))
-    if edition.mcnemar is not None and comparison.question.test != "mcnemar":
+    if comparison is not None:
+        bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
+        columns.insert(0, Column("band", bands))
+        columns.append(Column("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=2))
+    if edition.nested and edition.tried > 1:
+        best = [figure(each.tuning.optimistic, places) for each in ranked]
+        columns.append(Column("optimistic", best, right=True, rank=3))
+        gaps = [signed(each.tuning.gap, places) for each in ranked]
+        columns.append(Column("gap", gaps, right=True, rank=4))
+    columns += [
+        Column("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=5),
+        Column("parameters", [_best(each.tuning) for each in ranked], rank=6),
+        Column("chance", [figure(each.chance, places) for each in estimates], right=True, rank=7),
+    ]
+    if comparison is not None and edition.mcnemar is not None and comparison.question.test != MCNEMAR:
         exact = [_p(edition.mcnemar, each.name, comparison.leader) for each in ranked]
         columns.append(Column("McNemar", exact, right=True, rank=8))
     return columns
@@ -131,15 +92,19 @@ def optimistic_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
     """The table of the source, whose figures choose and score on the same questions."""
     ranked = sorted(edition.contenders, key=lambda each: -each.tuning.optimistic)
     within = "" if edition.budget is None else f" within {_budget(edition.budget)}"
-    baselines = [_baseline(each.tuning) for each in ranked]
-    best = [each.tuning.optimistic for each in ranked]
-    gains = [top - base for top, base in zip(best, baselines, strict=True)]
+    starts = [_baseline(each.tuning) for each in ranked]
+    marks = [_BEYOND if _beyond(start, edition.budget) else "" for start in starts]
+    best = [each.tuning.trials[each.tuning.best] for each in ranked]
+    gains = [100 * (top.value - start.value) for top, start in zip(best, starts, strict=True)]
     table = FittedTable(
         [
-            Column("Model", [each.model for each in ranked], shortens="middle"),
-            Column("Baseline", [f"{figure(100 * value, 1)}%" for value in baselines], right=True),
-            Column("Optimized", [f"{figure(100 * value, 1)}%" for value in best], right=True),
-            Column("Δ", [f"{signed(100 * value, 1)}pp" for value in gains], right=True),
+            Column("Model", [each.name for each in ranked], shortens="middle"),
+            Column("Baseline", _percents(starts, marks), right=True),
+            Column("Optimized", _percents(best, [""] * len(best)), right=True),
+            Column(
+                "Δ", [f"{signed(g, 1)}pp{mark}" for g, mark in zip(gains, marks, strict=True)], right=True
+            ),
+            Column("tokens", _spent(starts, best), right=True, rank=2),
             Column("parameters", [_best(each.tuning) for each in ranked], rank=1),
         ]
     )
@@ -153,7 +118,22 @@ def optimistic_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
     if not quiet and tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
         parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), for those who tune nothing."))
+    if any(marks):
+        parts.append(Paragraph(f"{_BEYOND} The baseline retrieves more than the budget allows."))
     return parts
+
+
+def _percents(trials: Sequence[Trial], marks: Sequence[str]) -> list[str]:
+    return [f"{figure(100 * trial.value, 1)}%{mark}" for trial, mark in zip(trials, marks, strict=True)]
+
+
+def _spent(starts: Sequence[Trial], best: Sequence[Trial]) -> list[str]:
+    """What a question costs with the baseline and with the best."""
+    return [f"{_tokens(one.cost)} -> {_tokens(other.cost)}" for one, other in zip(starts, best, strict=True)]
+
+
+def _beyond(trial: Trial, budget: float | None) -> bool:
+    return budget is not None and trial.cost is not None and trial.cost > budget
 
 
 def price_part(edition: Edition) -> list[Any]:
@@ -207,7 +187,7 @@ def slices_part(edition: Edition) -> list[Any]:
 
 def fold_part(edition: Edition, *, verbose: bool = False) -> list[Any]:
     """What each fold chose; shown on request."""
-    if not verbose:
+    if not verbose or not edition.nested:
         return []
     rows = [
         (each.name, number, choice)
@@ -253,8 +233,9 @@ def _best(tuning: Tuning) -> str:
     return params_text(tuning.trials[tuning.best].params)
 
 
-def _baseline(tuning: Tuning) -> float:
-    return float("nan") if tuning.baseline is None else tuning.trials[tuning.baseline].value
+def _baseline(tuning: Tuning) -> Trial:
+    """The trial of those who tune nothing; one without a value where there is none."""
+    return Trial({}, float("nan")) if tuning.baseline is None else tuning.trials[tuning.baseline]
 
 
 def _tokens(tokens: float | None) -> str:

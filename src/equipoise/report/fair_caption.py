@@ -8,7 +8,7 @@ from equipoise.checks.base import listed
 from equipoise.report.comparison import caption
 from equipoise.report.edition import Edition
 from equipoise.stats.comparison import Comparison
-from equipoise.stats.numbers import percent
+from equipoise.stats.numbers import figure, percent
 
 MCNEMAR = "mcnemar"
 
@@ -41,7 +41,8 @@ def short_caption(edition: Edition) -> Iterator[str]:
         yield _about_p(edition.comparison, drawn=edition.nested and tried > 1)
     yield from _about_mcnemar(edition)
     if edition.ceilings:
-        yield "Ceiling: the share of answers that chunk borders leave whole."
+        least = listed([f"{name} {figure(share, 2)}" for name, share in edition.ceilings.items()])
+        yield f"Chunk borders cut answers, and the best that can be scored is below 1: {least}."
     yield TOKENS_ARE.get(edition.tokenizer, f"Tokens: {edition.tokenizer}.")
 
 

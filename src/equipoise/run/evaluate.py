@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.checks.catalogue import examine
+from equipoise.checks.tuning import TuningBudgets
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.catalogue import Catalogue
@@ -39,8 +40,9 @@ def compare(
 
     ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
     bands are made on ``primary``, by default the first metric. Systems that were not measured on the
-    same units are refused with the difference. Results are used as they are; one that lacks a metric or
-    the clusters is scored again from its evidence.
+    same units are refused with the difference, and so are results that say of themselves that the data or
+    the rule was another. Unequal tuning is a finding. Results are used as they are; one that lacks a metric
+    or the clusters is scored again from its evidence.
 
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
@@ -61,7 +63,8 @@ def compare(
         metric_objects=lined_up.metrics,
     )
     of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
-    return replace(comparison, findings=of_systems + examine(comparison))
+    of_terms = examine(TuningBudgets.of_results(lined_up.results))
+    return replace(comparison, findings=of_terms + of_systems + examine(comparison))
 
 
 def _as_measured(result: Result) -> Result:

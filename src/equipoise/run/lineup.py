@@ -117,8 +117,9 @@ def _usual(entries: Mapping[str, Entry]) -> Sequence[str]:
     if results:
         shared = [name for name in results[0].names if all(name in each.names for each in results)]
         if not shared:
+            told = "; ".join(f"{each.system} has {', '.join(each.names) or 'none'}" for each in results)
             raise ParameterError(
-                "the results share no metric", hint="score every system with the same metrics"
+                f"the results share no metric: {told}", hint="score every system with the same metrics"
             )
         return shared
     return default_metrics(_evidence_of(entries)[0].kind)

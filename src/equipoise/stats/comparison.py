@@ -28,11 +28,17 @@ from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
 from equipoise.stats.paired import find_test
 from equipoise.stats.pairing import Pairing, pair_results
-from equipoise.stats.redrawn import errors_of, redrawn_scores, with_redrawn_errors
+from equipoise.stats.redrawn import REDRAWN_P, errors_of, redrawn_scores, with_redrawn_errors
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.terms import refuse_unlike
 from equipoise.stats.verdict import sentences
 from equipoise.types import Direction, Finding, Floats, Ints
+
+UNEQUAL_TERMS = "EQ203"
+"""The code of the finding that systems were not tuned alike, which no verdict may pass over."""
+
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TERMS}), so this may be a difference of effort."
 
 
 @dataclass(frozen=True)
@@ -120,8 +126,9 @@ class Comparison:
         raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
 
     def verdict(self) -> str:
-        """Two plain sentences: who leads, and what the data cannot tell."""
-        return sentences(self)
+        """Two plain sentences: who leads, and what the data cannot tell; a third where terms were unequal."""
+        unequal = any(finding.code == UNEQUAL_TERMS for finding in self.findings)
+        return f"{sentences(self)} {NOT_ALIKE}" if unequal else sentences(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""
@@ -187,6 +194,7 @@ def compare_results(
     adjust([], correction)
     question = Question(test, checked_level(level), flips, resamples, seed).checked()
     pairing = pair_results(results)
+    refuse_unlike(pairing.results)
     names = _chosen(pairing, metrics, primary)
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
     contrasts, resampled = _contrasts(pairing, names, primary, question, metric_objects or {})
@@ -312,13 +320,13 @@ def _corrected(contrasts: Sequence[Contrast], correction: str) -> list[Contrast]
 
 
 def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
-    """What p on this metric was corrected for, as a caption says it, and whether choices were redrawn."""
+    """What p on this metric was corrected for, as a caption says it, and where p may come from."""
     tested = sum(not isnan(each.p) for each in contrasts)
     if tested == 0:
         return f"no pair tested on {metric}"
     redrawn = ""
     if sum(errors_of(result, metric) is not None for result in results) > 1:
-        redrawn = ", with the choice of parameters redrawn"
+        redrawn = f", {REDRAWN_P}"
     if tested == 1:
         return f"one pair on {metric}{redrawn}, nothing to correct for"
     title = CORRECTIONS[correction][1]

@@ -15,12 +15,18 @@ from math import isnan, sqrt
 import numpy as np
 
 from equipoise.stats.contrast import Contrast, power_of
-from equipoise.stats.interval import Interval, t_interval
+from equipoise.stats.interval import Interval, normal_critical, t_critical, t_interval
 from equipoise.stats.result import Result
 from equipoise.types import Floats
 
 DRAWS = "draws"
 """The setting that names what was drawn: the errors of results that agree on it pair."""
+
+METHOD = "redrawn"
+"""How people read of an interval that comes from such errors."""
+
+REDRAWN_P = "each p the larger of the test's and of that from redrawn units"
+"""How a caption says where p comes from."""
 
 _SLACK = 1e-12
 
@@ -30,15 +36,28 @@ def redrawn_difference(
 ) -> tuple[Interval, float]:
     """The interval of a difference from its redrawn errors, and the two-sided p of "no difference".
 
-    p is the share of errors that are as large as the difference, and never 0.
+    p is the share of errors that are as large as the difference, and never 0. Errors that are redrawn from
+    few units are a little too small; they are widened as Student's t is, as in the interval.
 
     >>> interval, p = redrawn_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
     >>> p, interval.method
-    (0.4, 't-nested')
+    (0.4, 'redrawn')
     """
-    interval = t_interval(difference, root_mean_square(errors), degrees, level, method="t-nested")
-    extreme = np.count_nonzero(np.abs(errors) >= abs(difference) - _SLACK)
+    interval = t_interval(difference, root_mean_square(errors), degrees, level, method=METHOD)
+    extreme = np.count_nonzero(np.abs(errors) * widening(degrees, level) >= abs(difference) - _SLACK)
     return interval, float((extreme + 1) / (len(errors) + 1))
+
+
+def widening(degrees: float, level: float = 0.95) -> float:
+    """By how much errors that were redrawn from ``degrees`` + 1 units are to be stretched.
+
+    Units drawn from n stray less than units drawn from all there are, by a factor of n / (n - 1) in the
+    variance, and their spread is itself not known exactly.
+
+    >>> round(widening(99), 3), round(widening(9999), 3)
+    (1.017, 1.0)
+    """
+    return t_critical(level, degrees) / normal_critical(level) * sqrt((degrees + 1.0) / degrees)
 
 
 def with_redrawn_errors(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
@@ -67,7 +86,7 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
         return seen
     size = min(len(a), len(b))
     # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
-    paired = first.settings.get(DRAWS) == second.settings.get(DRAWS)
+    paired = len(a) == len(b) and first.settings.get(DRAWS) == second.settings.get(DRAWS)
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
     interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
     if not interval.width > 0:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
+
+NESTED = "nested "
+"""How the metric of a nested figure begins; what a single trial scores is not nested."""
 
 Value = str | int | float | bool | None
 Params = Mapping[str, Value]
@@ -42,6 +46,8 @@ class Tuning:
     ``best`` and ``baseline`` are places in ``trials``; ``optimistic`` is the value of the best trial on the
     units that chose it, ``nested`` the value on units that had no say. ``frontier`` holds the trials that no
     cheaper one equals, cheapest first; ``within_budget`` is the place there of what ``budget`` affords.
+    Without ``folds`` nothing is nested, and ``nested`` is NaN. ``tried`` says how many trials, from the first
+    on, make up the grid; a baseline beyond them was measured and could not be chosen.
     """
 
     metric: str
@@ -55,6 +61,24 @@ class Tuning:
     cost_unit: str = ""
     budget: float | None = None
     within_budget: int | None = None
+    tried: int | None = None
+
+    @property
+    def grid(self) -> tuple[Trial, ...]:
+        """The trials that something was chosen from, affordable or not."""
+        return self.trials[: self.tried]
+
+    @property
+    def affordable(self) -> tuple[Trial, ...]:
+        """The trials of the grid that could be chosen: those within the budget."""
+        if self.budget is None:
+            return self.grid
+        return tuple(trial for trial in self.grid if trial.cost is not None and trial.cost <= self.budget)
+
+    @property
+    def trial_metric(self) -> str:
+        """What the value of a single trial is called."""
+        return self.metric.removeprefix(NESTED)
 
     @property
     def gap(self) -> float:
@@ -79,4 +103,5 @@ class Tuning:
             "folds": tuple(FoldChoice(**each) for each in content["folds"]),
             "frontier": tuple(Trial(**each) for each in content["frontier"]),
         }
-        return cls(**{**content, **lists})
+        nested = content["nested"]  # JSON knows no NaN
+        return cls(**{**content, **lists, "nested": nan if nested is None else nested})

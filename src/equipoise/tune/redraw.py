@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from equipoise.data.split import Fold
-from equipoise.errors import ShapeError
 from equipoise.stats.draws import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
 from equipoise.stats.interval import Bounds, Interval, t_critical, t_interval, wilson
-from equipoise.stats.redrawn import redrawn_difference, root_mean_square
+from equipoise.stats.redrawn import METHOD, root_mean_square
 from equipoise.tune.nested import Nested, chosen_trials, part_means, table_of, tested
 from equipoise.types import Direction, Floats, Ints
 
@@ -84,7 +83,7 @@ def nested_interval(
     >>> values, parts = rng.integers(0, 2, (9, 60)), folds(range(60), 5, rng=rng)
     >>> interval = nested_interval(nested_choice(values, parts), choice_errors(values, parts, rng=rng))
     >>> interval.method, round(interval.width, 2), round(wilson(30, 60).width, 2)
-    ('wilson-nested', 0.34, 0.25)
+    ('wilson-redrawn', 0.34, 0.25)
     """
     known = nested.values[~np.isnan(nested.values)]
     if len(known) < 2:
@@ -93,31 +92,12 @@ def nested_interval(
     if bounds != (0.0, 1.0):
         if error == 0.0:
             return Interval.unknown("all units have the same value", level=level)
-        return t_interval(share, error, degrees, level, method="t-nested").clipped(bounds)
+        return t_interval(share, error, degrees, level, method=METHOD).clipped(bounds)
     trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(known))
     if np.isin(known, (0.0, 1.0)).all():
         trials = min(trials, float(len(known)))
     hits = min(share * trials, trials)
-    return wilson(hits, trials, level, critical=t_critical(level, degrees), method="wilson-nested")
-
-
-def nested_difference(
-    first: Nested, second: Nested, first_errors: Floats, second_errors: Floats, *, level: float = 0.95
-) -> tuple[Interval, float]:
-    """First minus second nested figure: its interval, and the two-sided p of "no difference".
-
-    Paired tests of the per-unit values take them for independent. Where there is little to choose, they
-    part equally good systems twice as often as they should. Both systems' errors must come from the same
-    units, folds and randomness, so that they pair. p is the share of resampled errors of the difference that
-    are as large, and never 0.
-    """
-    if first_errors.shape != second_errors.shape:
-        raise ShapeError(
-            f"{len(first_errors)} and {len(second_errors)} resampled errors do not pair",
-            hint="resample both systems with the same number of resamples and the same seed",
-        )
-    errors = first_errors - second_errors
-    return redrawn_difference(first.value - second.value, errors, len(first.values) - 1, level)
+    return wilson(hits, trials, level, critical=t_critical(level, degrees), method=f"wilson-{METHOD}")
 
 
 def _counts(sizes: Sequence[int], codes: Ints, resamples: int, rng: np.random.Generator) -> Floats:

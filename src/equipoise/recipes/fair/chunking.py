@@ -9,9 +9,10 @@ from typing import Any
 
 from equipoise.data.documents import Document
 from equipoise.embed.chunk.chunkers import Chunk, Chunker, chunker
-from equipoise.embed.chunk.layout import Layout
 from equipoise.embed.chunk.sections import markdown_sections
+from equipoise.embed.chunk.token_windows import TokenWindows
 from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
+from equipoise.embed.chunk.tokens import Cl100k
 from equipoise.types import Ints
 
 
@@ -48,38 +49,29 @@ class Cut:
 class Cutter:
     """Cuts documents in many ways, and tokenises each of them once.
 
-    ``keep_space`` leaves the white space at the ends of fixed chunks, as the source does: some models
-    tell "rye" from " rye", so that its figures are met only with it.
+    ``as_source`` cuts fixed chunks as the source does, where tokens are its own: a border may fall inside a
+    character, and white space at the ends stays, since some models tell "rye" from " rye".
     """
 
     def __init__(
-        self, documents: Sequence[Document], tokenizer: Any = None, *, keep_space: bool = False
+        self, documents: Sequence[Document], tokenizer: Any = None, *, as_source: bool = False
     ) -> None:
+        own = tokenizer_for(tokenizer)
         self.documents = documents
-        self.tokenizer = _Remembering(tokenizer_for(tokenizer))
-        self._layouts = (
-            [Layout(document.text, self.tokenizer) for document in documents] if keep_space else []
-        )
+        self.tokenizer = _Remembering(own)
+        self._windows: list[TokenWindows] = []
+        if as_source and isinstance(own, Cl100k):
+            self._windows = [TokenWindows(document.text, own) for document in documents]
 
     def cut(self, chunking: Chunking) -> Cut:
         """Every document cut in the same way; no chunk spans two of them."""
-        texts = [document.text for document in self.documents]
-        if self._layouts and chunking.chunker == "fixed":
-            laid_out = zip(texts, self._layouts, strict=True)
-            parts = [_windows(text, layout, chunking) for text, layout in laid_out]
+        if self._windows and chunking.chunker == "fixed":
+            parts = [each.chunks(chunking.chunk_size, chunking.overlap) for each in self._windows]
         else:
             made = chunking.made(self.tokenizer)
-            parts = [made.chunk(text) for text in texts]
+            parts = [made.chunk(document.text) for document in self.documents]
         chunks = tuple(chunk for part in parts for chunk in part)
         return Cut(chunking, chunks, tuple(place for place, part in enumerate(parts) for _ in part))
-
-
-def _windows(text: str, layout: Layout, chunking: Chunking) -> list[Chunk]:
-    """Windows of tokens as they stand."""
-    return [
-        Chunk(text[start:end], start, end, layout.tokens(start, end, limit=end))
-        for start, end in layout.spans(0, len(text), chunking.chunk_size, chunking.overlap)
-    ]
 
 
 class _Remembering(Tokenizer):

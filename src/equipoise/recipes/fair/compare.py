@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from equipoise.checks.base import counted
+from equipoise.embed.chunk.tokens import Words
 from equipoise.errors import EquipoiseError, PartialError
 from equipoise.recipes.fair.absent import settle_absent
 from equipoise.recipes.fair.comparison import FairComparison
@@ -15,7 +16,7 @@ from equipoise.recipes.fair.findings import findings_of
 from equipoise.recipes.fair.material import material
 from equipoise.recipes.fair.models import loaded, named_models
 from equipoise.recipes.fair.outcome import Outcome, Plan, outcome, slices_of
-from equipoise.recipes.fair.result import METRIC, OptimizationResult
+from equipoise.recipes.fair.result import OptimizationResult
 from equipoise.recipes.fair.settings import Settings, checked_settings
 from equipoise.recipes.fair.shelf import shelve
 from equipoise.recipes.fair.store import (
@@ -49,7 +50,7 @@ def run_fair_comparison(
     baseline_params: Mapping[str, Any] | None = None,
     matcher: str = "words",
     budget: float | None = None,
-    folds: int = 5,
+    folds: int | None = 5,
     seed: int = 0,
     absent: str = "refuse",
     tokenizer: Any = None,
@@ -67,7 +68,9 @@ def run_fair_comparison(
     top_ks. A question is answered when a retrieved chunk holds its answer by the rule ``matcher``; the rule
     ``source`` is that of the source.
 
-    With a ``budget``, only configurations that retrieve no more tokens in the mean may be chosen. ``absent``
+    With a ``budget``, only configurations that retrieve no more tokens in the mean may be chosen. Of equally
+    accurate ones the cheaper is, and with the rule ``source`` the first, as there. Without ``folds`` (None or
+    1) nothing is nested: the best is scored on the questions that chose it, which is a finding. ``absent``
     says what happens to a question whose answer the document lacks: ``refuse``, ``zero`` or ``skip``. With an
     ``output`` folder, finished models are written at once, and read back when the same call is made again.
     A model that fails is reported in ``failures``; only when all fail is the first failure raised.
@@ -136,9 +139,25 @@ def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Pl
     given = material(doc_content, qa_pairs)
     asked, shelved = settle_absent(given, shelve(given, settings, rule), rule, settings.absent)
     parts, note = answer_folds(asked, settings)
-    absent = f"{asked.skipped} questions are left out, whose answers the document does not hold"
-    notes = tuple(filter(None, (note, absent if asked.skipped else "")))
+    notes = tuple(filter(None, (note, _left_out(asked.skipped), _fallback(settings))))
     return Plan(asked, settings, rule, shelved, parts, notes)
+
+
+def _left_out(questions: int) -> str:
+    if not questions:
+        return ""
+    verb, answers = ("is", "answer") if questions == 1 else ("are", "answers")
+    return f"{counted(questions, 'question')} {verb} left out, whose {answers} the document does not hold"
+
+
+def _fallback(settings: Settings) -> str:
+    """A note where nobody said what a token is, and the usual vocabulary is not here."""
+    if settings.tokenizer is not None or settings.tokenizer_name != Words.name:
+        return ""
+    return (
+        "cl100k is not installed (pip install 'equipoise[chunk]'), so that tokens are words; with it, chunks "
+        "have other sizes and figures differ"
+    )
 
 
 def compare_models(
@@ -214,7 +233,9 @@ def _claims(
     settings = plan.settings
     results = [each.result for each in outcomes]
     comparison = (
-        compare(results, METRIC, test=settings.test, seed=settings.seed) if len(results) > 1 else None
+        compare(results, settings.metric, test=settings.test, seed=settings.seed)
+        if len(results) > 1
+        else None
     )
     kinds = slices_of(plan.material)
     of_models = comparison.findings if comparison is not None else tuple(results[0].findings)
@@ -222,7 +243,7 @@ def _claims(
         outcomes=outcomes,
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
-        slices={each.facts.spec: sliced(each.result, METRIC, kinds) for each in outcomes},
+        slices={each.facts.spec: sliced(each.result, settings.metric, kinds) for each in outcomes},
         findings=findings_of(outcomes, plan) + of_models,
         failures=failures,
         plan=plan,
@@ -232,9 +253,10 @@ def _claims(
 
 
 def _mcnemar(outcomes: Sequence[Outcome], settings: Settings) -> Comparison | None:
-    """The same pairs by the exact test of hits and misses; None where equal scores leave half hits."""
-    whole = all(set(each.result.per_unit[METRIC].tolist()) <= {0.0, 1.0} for each in outcomes)
-    if len(outcomes) < 2 or not whole:
+    """The same pairs by the exact test of hits and misses; None where equal scores leave part hits.
+
+    The redrawn choices have their say as with every test: p is the larger of both.
+    """
+    if len(outcomes) < 2 or any(each.part_hits for each in outcomes):
         return None
-    exact = [replace(each.result, errors={}) for each in outcomes]
-    return compare(exact, METRIC, test="mcnemar", seed=settings.seed)
+    return compare([each.result for each in outcomes], settings.metric, test="mcnemar", seed=settings.seed)

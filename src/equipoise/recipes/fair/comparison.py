@@ -9,9 +9,18 @@ from typing import Any, overload
 
 from equipoise.errors import EquipoiseError
 from equipoise.recipes.fair.outcome import Outcome, Plan
-from equipoise.recipes.fair.result import METRIC, OptimizationResult
-from equipoise.recipes.fair.store import RUNS, folder_names, is_list, write_outcome, write_results
-from equipoise.report.fair import Contender, Edition, fair_report
+from equipoise.recipes.fair.pictures import write_pictures
+from equipoise.recipes.fair.result import OptimizationResult
+from equipoise.recipes.fair.store import (
+    RUNS,
+    folder_names,
+    is_list,
+    strangers,
+    write_outcome,
+    write_results,
+)
+from equipoise.report.edition import Contender, Edition
+from equipoise.report.fair import fair_report
 from equipoise.report.text import plain_text
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.slices import Slice
@@ -23,8 +32,9 @@ from equipoise.types import Finding
 class FairComparison(Sequence[OptimizationResult]):
     """The results in the order of the models, and the claims that they allow.
 
-    ``comparison`` is made of the honest values, and ``mcnemar`` is the same by McNemar's exact test; both
-    are None where fewer than two models were finished. ``failures`` holds why a model has no result.
+    ``comparison`` is made of the honest values, and ``mcnemar`` is the same by McNemar's exact test, which
+    needs whole hits; both are None where fewer than two models were finished. ``failures`` holds why a model
+    has no result.
     """
 
     outcomes: tuple[Outcome, ...] = field(repr=False)
@@ -75,10 +85,10 @@ class FairComparison(Sequence[OptimizationResult]):
         contenders = tuple(
             Contender(
                 name=each.facts.spec,
-                model=each.facts.name,
-                estimate=each.result[METRIC],
+                estimate=each.result[self.plan.settings.metric],
                 tuning=each.tuning,
                 tokens=each.facts.retrieved_tokens,
+                part_hits=each.part_hits,
                 slices=self.slices[each.facts.spec],
             )
             for each in self.outcomes
@@ -91,6 +101,7 @@ class FairComparison(Sequence[OptimizationResult]):
             self.notes,
             {name: error.sentence for name, error in self.failures.items()},
             self.plan.settings.budget,
+            self.plan.settings.tokenizer_name,
         )
 
     @property
@@ -133,7 +144,10 @@ class FairComparison(Sequence[OptimizationResult]):
                 "baseline": settings.params(*settings.baseline),
                 "matcher": settings.matcher,
                 "budget": settings.budget,
-                "folds": len(self.plan.folds),
+                "tokenizer": settings.tokenizer_name,
+                "units": dict.fromkeys(("chunk_size", "overlap", "budget", "tokens"), "tokens"),
+                "metric": settings.metric,
+                "folds": max(1, len(self.plan.folds)),
                 "seed": settings.seed,
                 "questions": len(self.plan.material.questions),
                 "absent": [each.id for each in self.plan.material.absent],
@@ -151,18 +165,32 @@ class FairComparison(Sequence[OptimizationResult]):
         target = Path(output)
         if is_list(target):
             return [write_results(target, self.to_source())]
-        names = folder_names([*self.keys])
         written = []
-        for done in self.outcomes:
-            path = target / RUNS / names[done.facts.spec]
+        for done, path in zip(self.outcomes, self.runs(target), strict=True):
             if done.stored is None or done.stored.path.resolve() != path.resolve():
                 write_outcome(path, done, self.plan, self.keys[done.facts.spec], self.command)
             written.append(path)
         return [write_results(target, self.to_dict()), *written]
 
+    def draw(self, output: str | Path) -> list[Path]:
+        """Write the charts of what was written to a folder; none where they cannot be drawn here."""
+        folder = Path(output)
+        return write_pictures(folder, self.runs(folder), self.comparison)
+
+    def runs(self, output: str | Path) -> list[Path]:
+        """Where in a folder the run directory of each model lies."""
+        names = folder_names([*self.keys])
+        return [Path(output) / RUNS / names[done.facts.spec] for done in self.outcomes]
+
+    def strangers(self, output: str | Path) -> dict[str, bool]:
+        """The runs in the folder that are no part of this comparison, and whether they are of its setup."""
+        return strangers(Path(output), folder_names([*self.keys]).values(), self.plan)
+
     def __repr__(self) -> str:
+        honest = self.plan.settings.nested
         shown = ", ".join(
-            f"{each.model_spec} {each.nested_accuracy:.1f} % ({each.best_accuracy:.1f} % optimistic)"
+            (f"{each.model_spec} {each.nested_accuracy:.1f} % " if honest else f"{each.model_spec} ")
+            + f"({each.best_accuracy:.1f} % optimistic)"
             for each in self
         )
         return f"<FairComparison on {len(self.plan.material.questions)} questions: {shown}>"

@@ -71,16 +71,14 @@ def _observe(system: Retriever, shelf: Shelved, material: Material, depth: int, 
     fitted = system.fit(found.texts)
     search = search_answers(fitted, material.questions, found.chunks, matcher, depth, held=shelf.held)
     reached = search.order.shape[1]
-    ranking, luck = search.ranking, search.ranking.uninformed()
-    hits = np.array([hit(ranking, k) for k in range(1, reached + 1)])
-    chance = np.array([hit(luck, k).mean() for k in range(1, reached + 1)])
+    hits = np.array([hit(search.ranking, k) for k in range(1, reached + 1)])
     tokens = search.tokens.mean(axis=0)
     read = [truncation(model, found.texts) for model in embedders(system)]
     return Observed(
         found,
         search,
         _deepened(hits, depth),
-        _deepened(chance, depth),
+        _deepened(search.chance, depth),
         _deepened(tokens, depth),
         max(read, key=_unread, default=None),
     )

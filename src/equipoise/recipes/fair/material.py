@@ -11,7 +11,9 @@ from typing import Any
 from equipoise.data.documents import Document
 from equipoise.data.fixture import Question, questions
 from equipoise.errors import InputError
-from equipoise.tasks.answers.normal import normalised
+from equipoise.recipes.fair.twins import answer_groups
+
+_SHORT = 16
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Material:
         return [question.id for question in self.questions]
 
     @cached_property
-    def groups(self) -> list[str]:
-        """The questions with one answer belong together: what one of them shows, the other must not know."""
-        return [normalised(question.answer) for question in self.questions]
+    def groups(self) -> list[int]:
+        """The questions of one answer, or nearly one, belong together: they have the same number."""
+        return answer_groups([question.answer for question in self.questions])
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -48,6 +50,13 @@ class Material:
             for part in (each.id, each.question, each.answer, each.category, each.difficulty)
         ]
         return {"document": _digest(documents), "questions": _digest(asked)}
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """The same of what is read and asked alone: file names and kinds of questions do not change units."""
+        asked = [part for each in self.questions for part in (each.id, each.question, each.answer)]
+        digests = {"document": _digest([each.text for each in self.documents]), "questions": _digest(asked)}
+        return {part: digest[:_SHORT] for part, digest in digests.items()}
 
 
 def material(doc_content: Any, qa_pairs: Any) -> Material:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 
+import numpy as np
+
 from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem
@@ -15,12 +17,13 @@ from equipoise.embed.retriever import Retriever
 from equipoise.recipes.fair.chunking import Chunking, places
 from equipoise.recipes.fair.engine import Observed, Step, observe
 from equipoise.recipes.fair.material import Material
-from equipoise.recipes.fair.remember import embedders, remembering
+from equipoise.recipes.fair.remember import cached_texts, embedders, remembering
 from equipoise.recipes.fair.result import ModelFacts, OptimizationResult, optimization_result
 from equipoise.recipes.fair.settings import Settings
 from equipoise.recipes.fair.shelf import Shelved
 from equipoise.recipes.fair.tuning import Tuned, tune
 from equipoise.run.details import Detail, Details, Retrieved
+from equipoise.run.manifest import Manifest
 from equipoise.run.store import StoredRun
 from equipoise.stats.result import Result
 from equipoise.tasks.answers.matcher import Matcher
@@ -49,11 +52,19 @@ class Outcome:
     result: Result
     own_details: Details = field(default_factory=dict, repr=False)
     stored: StoredRun | None = None
+    begun: Manifest = field(kw_only=True, repr=False)
+    """When it was begun and when it was finished."""
 
     @property
     def details(self) -> Details:
         """What people see of each question: its text, its answer, what was retrieved for it."""
         return self.own_details if self.stored is None else self.stored.details
+
+    @property
+    def part_hits(self) -> int:
+        """How many questions are neither hit nor missed, since equal scores leave their rank open."""
+        (values,) = self.result.per_unit.values()
+        return int(np.count_nonzero(~np.isin(values, (0.0, 1.0))))
 
     @cached_property
     def optimization(self) -> OptimizationResult:
@@ -63,7 +74,7 @@ class Outcome:
 
 def outcome(name: str, system: Retriever, plan: Plan, step: Step) -> Outcome:
     """Tune one model and measure it honestly."""
-    start = perf_counter()
+    start, begun = perf_counter(), Manifest.start(name)
     system = remembering(system)
     observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step)
     tuned = tune(name, observed, plan.material, plan.settings, plan.folds)
@@ -71,17 +82,19 @@ def outcome(name: str, system: Retriever, plan: Plan, step: Step) -> Outcome:
     facts = _facts(name, system, tuned, observed, perf_counter() - start)
     findings = _findings(facts, tuned, best)
     result = replace(tuned.result, findings=findings)
-    return Outcome(facts, tuned.tuning, result, _details(tuned, observed, plan.material))
+    details = _details(tuned, observed, plan.material)
+    return Outcome(facts, tuned.tuning, result, details, begun=begun.finish())
 
 
 def _facts(
     name: str, system: Retriever, tuned: Tuned, observed: Mapping[Chunking, Observed], seconds: float
 ) -> ModelFacts:
     card, best = system.card, observed[tuned.best]
+    choosable = [observed[chunking] for chunking in tuned.choosable]
     models = embedders(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    cut = [None if each.truncation is None else each.truncation.truncated for each in observed.values()]
+    cut = [None if each.truncation is None else each.truncation.truncated for each in choosable]
     return ModelFacts(
         spec=name,
         name=card.name,
@@ -89,10 +102,11 @@ def _facts(
         bytes_per_vector=card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(each.cut.chunks) for each in observed.values()),
+        grid_chunks=sum(len(each.cut.chunks) for each in choosable),
         grid_truncated=_sum(cut) if models else 0,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
         seconds=seconds,
+        cached_texts=cached_texts(system),
         configurations=tuned.configurations,
     )
 
@@ -130,14 +144,10 @@ def _details(
                 seen.search.order[row, :k].tolist(), seen.search.scores[row, :k].tolist(), strict=True
             )
         )
-        slices = {"category": question.category, "difficulty": question.difficulty}
-        details[question.id] = Detail(question.question, (question.answer,), slices, tuple(found))
+        details[question.id] = Detail(question.question, (question.answer,), question.kinds, tuple(found))
     return details
 
 
 def slices_of(material: Material) -> Mapping[str, Mapping[str, str]]:
-    """The category and the difficulty of every question."""
-    return {
-        question.id: {"category": question.category, "difficulty": question.difficulty}
-        for question in material.questions
-    }
+    """The category and the difficulty of every question that has them; empty where none has."""
+    return {question.id: question.kinds for question in material.questions if question.kinds}

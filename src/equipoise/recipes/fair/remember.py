@@ -25,6 +25,8 @@ class Remembering(Embedder):
     def __init__(self, model: Embedder) -> None:
         super().__init__(model.encoder, model.spec, cache=model.cache)
         self._rows: dict[Role, dict[str, Vectors]] = {role: {} for role in Role}
+        self.cached = 0
+        """How many texts the cache of an earlier run had."""
 
     def embed_report(
         self, texts: Iterable[str], role: Role | str = Role.DOCUMENT, *, progress: Progress | None = None
@@ -37,6 +39,7 @@ class Remembering(Embedder):
         if new:
             made = super().embed_report(new, role, progress=progress)
             rows.update(zip(new, made.vectors, strict=True))
+            self.cached += made.report.from_cache
         report = EmbedReport(
             texts=len(given),
             distinct=len(set(given)),
@@ -69,6 +72,11 @@ def embedders(system: Retriever) -> list[Embedder]:
     if isinstance(system, DenseRetriever):
         return [system.embedder]
     return [model for part in getattr(system, "parts", ()) for model in embedders(part)]
+
+
+def cached_texts(system: Retriever) -> int:
+    """How many texts the models of a remembering system had from the cache of an earlier run."""
+    return sum(model.cached for model in embedders(system) if isinstance(model, Remembering))
 
 
 @dataclass(frozen=True, slots=True)

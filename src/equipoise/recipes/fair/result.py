@@ -5,16 +5,20 @@ Accuracies are in percent here and only here, as in the source; ``tuning`` and `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import isnan
 from typing import Any
 
-from equipoise.stats.interval import wilson
+from equipoise.stats.interval import Interval, wilson
 from equipoise.stats.result import Estimate, Result
-from equipoise.tune.record import Trial, Tuning
+from equipoise.tune.record import NESTED, Trial, Tuning
 
-METRIC = "nested accuracy"
+ACCURACY = "accuracy"
+METRIC = f"{NESTED}{ACCURACY}"
 """The share of questions answered with parameters that the question had no say in."""
+
+OPTIMISTIC = f"optimistic {ACCURACY}"
+"""The same with the best parameters, on the very questions that chose them: what is left without folds."""
 
 SOURCE_KEYS = (
     "model_spec",
@@ -45,12 +49,14 @@ class ModelFacts:
     window: int | None = None
     """How many tokens the model reads of a chunk; of several models, the one that reads least."""
     grid_chunks: int = 0
-    """How many chunks all configurations have together."""
+    """How many chunks all configurations that could be chosen have together."""
     grid_truncated: int | None = None
     """How many of these the model reads only in part."""
     retrieved_tokens: float | None = None
     """What the best configuration retrieves for a question, in the mean."""
     seconds: float = 0.0
+    cached_texts: int = 0
+    """How many texts were embedded by an earlier run, so that the seconds do not count them."""
     configurations: int = 0
 
 
@@ -59,8 +65,8 @@ class OptimizationResult:
     """The tuning of one model. Accuracies, intervals and differences are in percent.
 
     ``best_accuracy`` with its interval is optimistic: the best of all configurations on the very questions
-    that chose it. ``nested_accuracy`` is the honest figure. Where scores are equal, a question may pass in
-    part, and the number that passed is rounded.
+    that chose it. ``nested_accuracy`` is the honest figure; without folds there is none, and it is NaN. Where
+    scores are equal, a question may pass in part, and the number that passed is rounded.
     """
 
     model_spec: str
@@ -117,7 +123,8 @@ def optimization_result(facts: ModelFacts, tuning: Tuning, result: Result) -> Op
     best = tuning.trials[tuning.best]
     baseline = tuning.trials[tuning.baseline] if tuning.baseline is not None else best
     reach = wilson(best.value * total, total)
-    estimate: Estimate = result[METRIC]
+    (estimate,) = result.estimates.values()
+    honest = estimate if estimate.metric == METRIC else _nothing(estimate)
     return OptimizationResult(
         model_spec=facts.spec,
         model_name=facts.name,
@@ -134,15 +141,20 @@ def optimization_result(facts: ModelFacts, tuning: Tuning, result: Result) -> Op
         optimization_time_seconds=facts.seconds,
         configurations_tested=facts.configurations,
         all_results=[_row(trial, total) for trial in tuning.trials[: facts.configurations]],
-        nested_accuracy=estimate.value * 100,
-        nested_ci_lower=estimate.interval.low * 100,
-        nested_ci_upper=estimate.interval.high * 100,
+        nested_accuracy=honest.value * 100,
+        nested_ci_lower=honest.interval.low * 100,
+        nested_ci_upper=honest.interval.high * 100,
         chance=estimate.chance * 100,
         retrieved_tokens=facts.retrieved_tokens,
         truncated_share=facts.truncated_share,
         tuning=tuning,
         result=result,
     )
+
+
+def _nothing(estimate: Estimate) -> Estimate:
+    """The estimate that there is not, where nothing was nested."""
+    return replace(estimate, value=float("nan"), interval=Interval.unknown("no folds"))
 
 
 def passed(trial: Trial, total: int) -> int:

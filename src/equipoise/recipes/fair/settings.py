@@ -12,6 +12,8 @@ from equipoise.embed.chunk.chunkers import CHUNKERS
 from equipoise.embed.chunk.tokenizer import tokenizer_for
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 from equipoise.recipes.fair.chunking import Chunking
+from equipoise.recipes.fair.result import METRIC, OPTIMISTIC
+from equipoise.tasks.answers.matcher import matcher as matcher_of
 from equipoise.tune.grid import grid, overlap_fits
 from equipoise.tune.record import Params
 
@@ -31,7 +33,8 @@ class Settings:
 
     Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
     number up to the largest of ``top_ks``, and only what retrieves no more than ``budget`` tokens a
-    question, in the mean, may be chosen.
+    question, in the mean, may be chosen. One fold is no nesting: what is best on all questions is scored on
+    the same.
     """
 
     chunk_sizes: tuple[int, ...] = CHUNK_SIZES
@@ -57,6 +60,36 @@ class Settings:
             points = grid(valid=overlap_fits, **axes)
             found += [Chunking(name, **point) for point in points]  # type: ignore[arg-type]
         return tuple(found)
+
+    @property
+    def nested(self) -> bool:
+        """Whether questions are scored by what was chosen without them."""
+        return self.folds > 1
+
+    @property
+    def metric(self) -> str:
+        """What the figure of a model is called."""
+        return METRIC if self.nested else OPTIMISTIC
+
+    @property
+    def joins(self) -> bool:
+        """Whether retrieved chunks are read as one text, so that no border cuts an answer."""
+        return matcher_of(self.matcher).joins
+
+    @property
+    def tokenizer_name(self) -> str:
+        """What a token is, in chunk sizes, overlaps, budgets and costs."""
+        return tokenizer_for(self.tokenizer).name
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
+        """The values that each parameter was tuned over."""
+        return {
+            "chunker": self.chunkers,
+            "chunk_size": self.chunk_sizes,
+            "overlap": self.overlaps,
+            "top_k": self.top_ks,
+        }
 
     @property
     def depth(self) -> int:
@@ -88,7 +121,7 @@ class Settings:
             "budget": self.budget,
             "folds": self.folds,
             "seed": self.seed,
-            "tokenizer": tokenizer_for(self.tokenizer).name,
+            "tokenizer": self.tokenizer_name,
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -101,7 +134,7 @@ def checked_settings(
     chunkers: Iterable[str] = ("fixed",),
     baseline_params: Mapping[str, Any] | None = None,
     budget: float | None = None,
-    folds: int = 5,
+    folds: int | None = 5,
     absent: str = "refuse",
     **others: Any,
 ) -> Settings:
@@ -124,7 +157,7 @@ def checked_settings(
         chunkers=_chunkers(chunkers),
         baseline=_baseline(baseline_params),
         budget=budget,
-        folds=_whole("folds", folds, 2),
+        folds=1 if folds is None else _whole("folds", folds, 1),
         absent=absent,
         **others,
     )

@@ -13,6 +13,7 @@ from equipoise.recipes.fair.material import Material
 from equipoise.recipes.fair.settings import Settings
 from equipoise.tasks.answers.evidence import HeldAnswers
 from equipoise.tasks.answers.matcher import Matcher, Shelf
+from equipoise.tasks.answers.rule import Parts
 from equipoise.types import Ints
 
 
@@ -40,6 +41,11 @@ class _Board(Shelf):
         """How many texts, taken in this order, are needed."""
         return self.whole.first_hit(answer, np.asarray(order) + self.start)
 
+    def parts(self, answer: str) -> Parts | None:
+        """What these texts may have of the answer together."""
+        parts = self.whole.parts(answer)
+        return None if parts is None else Parts(parts.there[:, self.start : self.stop], parts.needed)
+
     def own(self, places: Ints) -> Ints:
         """Those places of the shelf that are here."""
         return places[slice(*np.searchsorted(places, [self.start, self.stop]))] - self.start
@@ -50,7 +56,7 @@ def shelve(material: Material, settings: Settings, matcher: Matcher) -> dict[Chu
 
     All chunks stand on one shelf, so that each answer is looked up once for all chunkings.
     """
-    cutter = Cutter(material.documents, settings.tokenizer, keep_space=matcher.joins)
+    cutter = Cutter(material.documents, settings.tokenizer, as_source=matcher.joins)
     cuts = [cutter.cut(each) for each in dict.fromkeys([*settings.chunkings, settings.baseline[0]])]
     whole = matcher.shelve([text for found in cuts for text in found.texts])
     holders = [whole.holders(question.answer) for question in material.questions]

@@ -2,6 +2,7 @@
 
 results.json        every figure of every model, and the claims
 runs/MODEL/         a run directory, as eq compare and eq report read them
+visualizations/     every chart as PNG and SVG, where they can be drawn
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from equipoise.run.manifest import Manifest, without_secrets
 from equipoise.run.store import read_manifest, read_run, write_run
 
 RUNS, RESULTS = "runs", "results.json"
-VERSION = "fair comparison 1"
+VERSION = "fair comparison 2"
 """Grows when the same inputs would give other figures."""
 
 _INPUTS = "all inputs of this comparison"
+_SETUP = "all inputs but the model"
 
 
 def is_list(output: Path) -> bool:
@@ -69,12 +71,36 @@ def input_key(plan: Plan, name: str, model_fingerprint: str) -> str:
     parts = (
         name,
         VERSION,
-        METRIC,
+        plan.settings.metric,
         plan.settings.fingerprint,
         *plan.material.fingerprints.values(),
         model_fingerprint,
     )
+    return _digest(parts)
+
+
+def setup_key(plan: Plan) -> str:
+    """A digest of what all models of a comparison share: settings, document and questions."""
+    return _digest((VERSION, plan.settings.fingerprint, *plan.material.fingerprints.values()))
+
+
+def _digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def strangers(folder: Path, own: Iterable[str], plan: Plan) -> dict[str, bool]:
+    """The other run directories in the folder of a comparison, and whether each is of the same setup."""
+    if not (folder / RUNS).is_dir():
+        return {}
+    names = set(own)
+    others = sorted(path for path in (folder / RUNS).iterdir() if path.name not in names)
+    found = {}
+    for path in others:
+        try:
+            found[path.name] = read_manifest(path).inputs.get(_SETUP) == setup_key(plan)
+        except EquipoiseError:
+            continue  # whatever lies there, it is no run
+    return found
 
 
 def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequence[str] = ()) -> Path:
@@ -82,29 +108,35 @@ def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequ
     facts = done.facts
     manifest = Manifest(
         system=facts.spec,
+        started=done.begun.started,
+        finished=done.begun.finished,
         command=without_secrets(command),
         seed=plan.settings.seed,
         datasets=plan.material.fingerprints,
-        inputs={_INPUTS: key},
+        inputs={_INPUTS: key, _SETUP: setup_key(plan)},
         parameters={
             "model": facts.spec,
             "model_name": facts.name,
             **done.tuning.trials[done.tuning.best].params,
             "matcher": plan.settings.matcher,
-            "folds": len(plan.folds),
+            "tokenizer": plan.settings.tokenizer_name,
+            "folds": max(1, len(plan.folds)),
             "configurations": facts.configurations,
         },
         cost={
             "dims": facts.dimensions,
             "bytes_per_vector": facts.bytes_per_vector,
-            "seconds": facts.seconds,
+            # Vectors that an earlier run made cost nothing now, so that these seconds compare with no others.
+            "seconds": None if facts.cached_texts else facts.seconds,
+            "seconds_with_cache": facts.seconds,
+            "texts_from_cache": facts.cached_texts,
             "truncated_share": facts.truncated_share,
             "retrieved_tokens": facts.retrieved_tokens,
             "window": facts.window,
             "grid_chunks": facts.grid_chunks,
             "grid_truncated": facts.grid_truncated,
         },
-    ).finish()
+    )
     return write_run(path, done.result, manifest=manifest, details=done.details, tuning=done.tuning)
 
 
@@ -118,11 +150,11 @@ def read_outcome(path: Path, key: str) -> Outcome | None:
         if not manifest.complete or manifest.inputs.get(_INPUTS) != key:
             return None
         stored = read_run(path, evidence=False)
-        if stored.tuning is None or METRIC not in stored.result.errors:
+        if stored.tuning is None or (stored.tuning.folds and METRIC not in stored.result.errors):
             return None
     except (EquipoiseError, OSError):
         return None
-    return Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored)
+    return Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
 
 
 def _facts(manifest: Manifest) -> ModelFacts:
@@ -138,7 +170,8 @@ def _facts(manifest: Manifest) -> ModelFacts:
         grid_chunks=_whole(cost["grid_chunks"]) or 0,
         grid_truncated=_whole(cost["grid_truncated"]),
         retrieved_tokens=cost["retrieved_tokens"],
-        seconds=float(cost["seconds"] or 0.0),
+        seconds=float(cost["seconds_with_cache"] or 0.0),
+        cached_texts=_whole(cost["texts_from_cache"]) or 0,
         configurations=int(manifest.parameters["configurations"]),
     )
 

@@ -23,7 +23,12 @@ from equipoise.stats.result import Result
 
 LETTERS = "Piepho 2004"
 CORRECTIONS = {"holm": "Holm 1979", "bh": "Benjamini and Hochberg 1995"}
-INTERVALS = {"wilson": "Wilson 1927", "wilson-effective": "Wilson 1927", "bca": "Efron 1987"}
+INTERVALS = {
+    "wilson": "Wilson 1927",
+    "wilson-effective": "Wilson 1927",
+    "wilson-redrawn": "Wilson 1927",
+    "bca": "Efron 1987",
+}
 BIBLIOGRAPHY = "references.bib"
 
 

@@ -260,6 +260,22 @@ def test_unknown_names_get_a_suggestion_and_are_counted() -> None:
     assert result.difficulty_percentages["hard"] == pytest.approx(100 / 3)
 
 
+def test_kinds_that_nobody_gave_are_not_made_up() -> None:
+    result = check([{"question": f"Question {number}?", "answer": f"x{number}"} for number in range(3)])
+    assert result.category_counts == result.difficulty_counts == {"not given": 3}
+    assert result.unknown_names == ()
+    assert "exact" not in result.summary
+    assert "Multi-hop: not given" in result.summary
+    assert "no category is given; no difficulty is given" in result.summary
+
+
+def test_questions_asked_twice_and_telling_ones_are_findings_here_as_in_a_comparison() -> None:
+    asked = [{"question": "Who was Ada?", "answer": "Ada"}, {"question": "who was  Ada?", "answer": "Ada"}]
+    assert {"EQ111", "EQ112"} <= {finding.code for finding in check(asked).findings}
+    pairs, document = fixture(60)
+    assert not {"EQ111", "EQ112"} & {finding.code for finding in check(pairs, document).findings}
+
+
 def test_the_sample_size_table_holds_this_fixture_and_says_what_it_shows() -> None:
     result = check(*fixture(60))
     assert [each.n for each in result.resolutions] == [50, 60, 80, 100, 200, 400]

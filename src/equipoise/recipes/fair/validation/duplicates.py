@@ -37,19 +37,19 @@ class NearDuplicate:
     same_answer: bool
 
 
-def repeated_questions(questions: Sequence[Question]) -> list[str]:
-    """The questions that an earlier one equals after normalisation, as they are written.
+def repeated_questions(questions: Sequence[Question]) -> list[Question]:
+    """The questions that an earlier one equals after normalisation.
 
     >>> pairs = [Question("a", "Who was it?", "Ada"), Question("b", "who  was it?", "Ada")]
-    >>> repeated_questions(pairs)
-    ['who  was it?']
+    >>> [each.id for each in repeated_questions(pairs)]
+    ['b']
     """
     seen: set[str] = set()
     repeated = []
     for each in questions:
         key = normalised(each.question)
         if key in seen:
-            repeated.append(each.question)
+            repeated.append(each)
         seen.add(key)
     return repeated
 
@@ -66,14 +66,14 @@ def near_duplicates(questions: Sequence[Question]) -> list[NearDuplicate]:
     answers = [normalised(each.answer) for each in once]
     numbers = [_NUMBER.findall(each.question) for each in once]
     found = []
-    for first, second, similarity in _similar_pairs([each.question for each in once], TWINS):
+    for first, second, similarity in similar_pairs([each.question for each in once], TWINS):
         same = answers[first] == answers[second]
         if same or (similarity >= REPEATS and numbers[first] == numbers[second]):
             found.append(NearDuplicate(once[first].question, once[second].question, similarity, same))
     return found
 
 
-def _similar_pairs(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
+def similar_pairs(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
     """Places of all pairs of texts with at least this Jaccard similarity, first before second."""
     from scipy.sparse import csr_array
 

@@ -27,13 +27,14 @@ def unknown_names(questions: Sequence[Question]) -> list[UnknownName]:
     'did you mean multi_hop?'
     """
     return [
-        *_unknown("category", (each.category for each in questions), CATEGORIES),
-        *_unknown("difficulty", (each.difficulty for each in questions), DIFFICULTIES),
+        *_unknown("category", questions, CATEGORIES),
+        *_unknown("difficulty", questions, DIFFICULTIES),
     ]
 
 
-def _unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[UnknownName]:
+def _unknown(kind: str, questions: Sequence[Question], known: Iterable[str]) -> list[UnknownName]:
     usual = list(known)
+    names = (each.kinds[kind] for each in questions if kind in each.kinds)
     return [
         UnknownName(kind, name, count, did_you_mean(name, usual) or f"the usual ones are {', '.join(usual)}")
         for name, count in Counter(names).items()

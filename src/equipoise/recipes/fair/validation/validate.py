@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.fixture import AnswersInDocument, RetrievedShare, SampleSize
+from equipoise.checks.fixture import AnswersInDocument, AskedQuestions, RetrievedShare, SampleSize
 from equipoise.data.documents import Document
 from equipoise.data.fixture import Question, questions
 from equipoise.embed.chunk.chunkers import FixedSizeChunker
 from equipoise.embed.chunk.tokens import checked_text
 from equipoise.errors import InputError, ParameterError
 from equipoise.recipes.fair.validation.answers import AnswerSearcher, leaking_answers
+from equipoise.recipes.fair.validation.asked import asked_questions
 from equipoise.recipes.fair.validation.duplicates import near_duplicates, repeated_questions
 from equipoise.recipes.fair.validation.names import unknown_names
 from equipoise.recipes.fair.validation.power import resolution_table
@@ -75,16 +76,16 @@ def validate_fixture(
         thresholds=thresholds,
         verification=verification,
         answer_issues=tuple(issues),
-        duplicate_questions=tuple(repeated_questions(asked)),
+        duplicate_questions=tuple(each.question for each in repeated_questions(asked)),
         near_duplicates=tuple(near_duplicates(asked)),
         unknown_names=tuple(unknown_names(asked)),
         resolutions=resolution_table(len(asked)),
     )
-    return replace(result, findings=_findings(result, _positive(top_k)))
+    return replace(result, findings=_findings(result, asked_questions(asked, rule), _positive(top_k)))
 
 
-def _findings(result: ValidationResult, top_k: int) -> tuple[Finding, ...]:
-    subjects: list[object] = [SampleSize(result.total_questions, result.thresholds.min_questions)]
+def _findings(result: ValidationResult, asked: AskedQuestions, top_k: int) -> tuple[Finding, ...]:
+    subjects: list[object] = [SampleSize(result.total_questions, result.thresholds.min_questions), asked]
     found = result.verification
     if found is not None:
         subjects += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from equipoise.checks.base import counted
-from equipoise.data.fixture import DIFFICULTIES
+from equipoise.data.fixture import DIFFICULTIES, NOT_GIVEN
 from equipoise.recipes.fair.validation.answers import MEANINGS, one_line
 from equipoise.recipes.fair.validation.duplicates import NearDuplicate
 from equipoise.recipes.fair.validation.result import AnswerIssue, ValidationResult
@@ -75,14 +75,15 @@ def _rank_of_difficulty(name: str) -> int:
 
 def _thresholds(result: ValidationResult) -> tuple[Line, ...]:
     limits = result.thresholds
-    multihop, hard = result.multihop_percentage, result.hard_percentage
+    multihop = _given_share(result.multihop_percentage, result.category_counts)
+    hard = _given_share(result.hard_percentage, result.difficulty_counts)
     rows = (
         ("Questions", f"{result.total_questions:,}", result.meets_min_questions,
          result.meets_recommended_questions, f"{limits.min_questions:,}",
          f"{limits.recommended_questions:,}"),
-        ("Multi-hop", _percent(multihop), result.meets_min_multihop, result.meets_recommended_multihop,
+        ("Multi-hop", multihop, result.meets_min_multihop, result.meets_recommended_multihop,
          _percent(limits.min_multihop_pct), _percent(limits.recommended_multihop_pct)),
-        ("Hard", _percent(hard), result.meets_min_hard, result.meets_recommended_hard,
+        ("Hard", hard, result.meets_min_hard, result.meets_recommended_hard,
          _percent(limits.min_hard_pct), _percent(limits.recommended_hard_pct)),
     )  # fmt: skip
     return tuple(_threshold(*row) for row in rows)
@@ -92,6 +93,11 @@ def _threshold(label: str, value: str, least_met: bool, met: bool, least: str, w
     demand = f"minimum {least}, recommended {wanted}"
     mark = Mark.BAD if not least_met else Mark.GOOD if met else Mark.FAIR
     return Line(mark, f"{label}: {value} ({demand})")
+
+
+def _given_share(share: float, counts: Mapping[str, int]) -> str:
+    """A share of the questions; unknown where none says what it is."""
+    return _percent(share) if set(counts) - {NOT_GIVEN} else NOT_GIVEN
 
 
 def _status(result: ValidationResult) -> Line:
@@ -112,9 +118,13 @@ def _against(result: ValidationResult) -> Iterator[str]:
     if not result.meets_min_questions:
         yield "too few questions"
     if not result.meets_min_multihop:
-        yield "too few multi-hop questions"
+        yield _lacking("multi-hop", "category", result.category_counts)
     if not result.meets_min_hard:
-        yield "too few hard questions"
+        yield _lacking("hard", "difficulty", result.difficulty_counts)
+
+
+def _lacking(name: str, kind: str, counts: Mapping[str, int]) -> str:
+    return f"too few {name} questions" if set(counts) - {NOT_GIVEN} else f"no {kind} is given"
 
 
 def _sizes(result: ValidationResult) -> tuple[SizeRow, ...]:
