@@ -14,11 +14,11 @@ COMMANDS = {
 
 HELP = """
 \b
-  eq places score --logits logits.npy --targets y.npy --padding 0 --train-counts counts.npy -o results/
+  eq places score --logits logits.npy --targets y.npy --padding 0 -o results/
   eq places compare modelA/seed*/ modelB/seed*/
 
-Score models that predict the next place: accuracy, MRR, nDCG and F1, each with how sure it is and what
-luck and habit would score.
+Score models that predict the next place: accuracy, MRR, nDCG and F1, each with how sure it is
+and what luck and habit would score.
 """
 
 
