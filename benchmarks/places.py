@@ -127,16 +127,17 @@ def gpu_rows() -> list[Row]:
 
 
 def _gpu(units: int, classes: int) -> list[Row]:
-    """The fused kernel alone, and the whole function."""
+    """The fused kernel alone, with the way of its counts to the host, and the whole function."""
     import torch
 
-    from equipoise.tasks.classify.fused import fused_counts, is_fusible
+    from equipoise.tasks.classify.fused import counts_on_device, fused_counts, is_fusible
 
     logits = torch.randn((units, classes), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
     targets: Any = torch.arange(units, device="cuda") % classes
     assert is_fusible(logits)
     copy = _on_gpu(lambda: torch.empty_like(logits).copy_(logits))
     seconds = {
+        "counts, left there,": _on_gpu(lambda: counts_on_device(logits, targets)),
         "counts": _on_gpu(lambda: fused_counts(logits, targets)),
         "counts, sums and labels": _on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
     }

@@ -17,6 +17,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classify import classify
 from equipoise.tasks.classify.fused import is_fusible
+from equipoise.tasks.classify.placed import Columns
 
 FEW_VALUES = st.sampled_from([-np.inf, -2.0, 0.0, 1.0, 3.5])
 """Values that tie often."""
@@ -38,7 +39,8 @@ def look_at_every_class(scores, targets, padding):
     for row, target in zip(scores, targets, strict=True):
         codes = [code for code in range(len(row)) if code not in padding]
         equal = [code for code in codes if row[code] == row[target] and code != target]
-        best = [code for code in codes if row[code] == max(row[other] for other in codes)]
+        largest = max(row[code] for code in codes)
+        best = [code for code in codes if row[code] == largest]
         yield (
             sum(row[code] > row[target] for code in codes),
             len(equal),
@@ -88,6 +90,37 @@ def test_evidence_is_that_of_the_general_builders(width, kind):
     ):
         for name, array in theirs.to_arrays().items():
             np.testing.assert_array_equal(ours.to_arrays()[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("width", [100, 417])
+@pytest.mark.parametrize("boost", [0.0, 2.0, 4.0, 9.0])
+def test_targets_that_come_first_early_or_late_are_counted_alike(width, boost):
+    rng = np.random.default_rng(width)
+    scores = rng.normal(size=(90, width)).round(2)
+    targets = rng.integers(2, width, 90)
+    scores[np.arange(90), targets] += boost
+    best = scores[:40].argmax(axis=1)
+    scores[np.arange(40), (best + 1) % width] = scores[np.arange(40), best]
+    scores[40:50] = -np.inf
+    for padding in (0, [0, 1]):
+        found = classify(scores, targets, padding=padding)
+        assert figures(found) == list(look_at_every_class(scores, targets, np.atleast_1d(padding)))
+
+
+@pytest.mark.parametrize("boost", [0.0, 4.0, 9.0])
+def test_a_nan_is_found_behind_a_target_that_comes_first(boost):
+    scores = np.random.default_rng(0).normal(size=(90, 500))
+    scores[:, 7] += boost
+    scores[[61, 70], 99] = np.nan
+    with pytest.raises(NotFiniteError, match="row 61 "):
+        classify(scores, np.full(90, 7))
+
+
+@given(st.sets(st.integers(0, 10**7), min_size=1, max_size=40))
+def test_columns_have_the_order_of_their_names(codes):
+    columns = Columns(np.array(sorted(codes)))
+    named = columns.codes.astype(str)
+    np.testing.assert_array_equal(named[columns.order.argsort()], np.sort(named))
 
 
 def test_padding_in_the_middle_is_no_candidate_even_with_the_largest_score_or_none():
@@ -178,7 +211,7 @@ def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("width", [2, 1187, 5000])
+@pytest.mark.parametrize("width", [2, 40, 1000, 1187, 5000, 20_000])
 def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():

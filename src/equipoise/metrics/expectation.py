@@ -11,6 +11,7 @@ import numpy as np
 from equipoise.types import Floats, Ints
 
 _BLOCK = 1 << 20
+_TABLE = 65_536
 
 
 def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
@@ -90,10 +91,18 @@ def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
         return rows, np.zeros(0, dtype=np.int64)
     low = rows.min(axis=0)
     width = rows.max(axis=0) - low + 1
-    if np.prod(width.astype(np.float64)) < 2.0**62:
+    possible = np.prod(width.astype(np.float64))
+    if possible < 2.0**62:
         # One number a row sorts far faster than the rows themselves.
         scale = np.append(np.cumprod(width[:0:-1])[::-1], 1)
-        _, first, inverse = np.unique((rows - low) @ scale, return_index=True, return_inverse=True)
+        key = (rows - low) @ scale
+        if possible <= _TABLE + 4 * len(rows):
+            # And where few numbers are possible, a table of those that occur needs no sorting.
+            occurs = np.zeros(int(possible), dtype=np.bool_)
+            occurs[key] = True
+            found = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(width.tolist())), axis=1) + low
+            return found, (np.cumsum(occurs) - 1)[key]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return rows[first], inverse.reshape(-1)
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     return distinct, inverse.reshape(-1)

@@ -137,11 +137,13 @@ def _placed(
     on_host = isinstance(scores, np.ndarray)
     size = block_bytes or (HOST_BLOCK if on_host else DEVICE_BLOCK)
     step = max(1, min(size // (int(scores.shape[1]) * scores.dtype.itemsize), len(targets)))
-    look: HostRows | DeviceRows = (
-        HostRows(columns, step, probabilities=probabilities)
-        if on_host
-        else DeviceRows(columns, probabilities=probabilities)
-    )
+    look: HostRows | DeviceRows
+    if on_host:
+        look = HostRows(columns, step, probabilities=probabilities)
+    else:
+        look = DeviceRows(columns, probabilities=probabilities)
+        if block_bytes is None and not look.needs_blocks(scores):
+            step = max(1, len(targets))
     pages = Pages(scores) if on_host else None
     found = Placed.empty(len(targets), probabilities=probabilities)
     for start in range(0, len(targets), step):

@@ -25,6 +25,12 @@ class DeviceRows:
         self.columns = columns
         self.probabilities = probabilities
 
+    def needs_blocks(self, scores: Any) -> bool:
+        """Whether memory for the scores is needed again: all but the fused kernel alone write copies."""
+        from equipoise.tasks.classify.fused import is_fusible
+
+        return self.probabilities or self.columns.span is None or not is_fusible(scores)
+
     def __call__(self, block: Any, targets: Ints) -> Placed:
         """Where the targets (places among the columns) of the block landed."""
         from equipoise.tasks.classify.fused import fused_counts, is_fusible

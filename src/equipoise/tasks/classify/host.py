@@ -1,11 +1,13 @@
-"""The kernel for arrays in host memory: four looks at a block that stays in the cache, one read of memory.
+"""The kernel for arrays in host memory: one read of memory, and mostly one look at each score.
 
-The largest score and its class; the scores below the target; those equal to it; those equal to the largest.
-Nothing is sorted, and nothing is made that is larger than a byte a score of the block.
+That look counts the scores below the target's. Where none is left but the target's own, it came first and
+nothing more has to be known. Where few are left, these alone are looked at again. Only rows with many left
+(few, with a good model) need three more looks, at scores that are still in the cache. Nothing is sorted.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,10 @@ _EVEN_BYTES = np.uint64(0x00FF_00FF_00FF_00FF)
 _ONE_IN_EACH_PAIR = np.uint64(0x0001_0001_0001_0001)
 
 
+_FEW = 100
+"""One in so many scores of a row are few: to pick them out costs less than three more looks at the row."""
+
+
 class HostRows:
     """Places the targets of blocks of at most so many rows; the memory for flags is used again and again.
 
@@ -43,18 +49,46 @@ class HostRows:
     def __call__(self, block: NDArray[Any], targets: Ints) -> Placed:
         """Where the targets (places among the columns) of the block landed."""
         rows, width = block.shape
-        every = np.arange(rows)
-        predicted = block.argmax(axis=1)
-        largest, limit = block[every, predicted], block[every, targets]
-        refuse_nan(largest)
+        limit = block[np.arange(rows), targets]
         with np.errstate():  # the size of the buffer is restored with it
             np.setbufsize(_BUFFER)
-            below = self.flags.below(block, limit)
-            tied = self.flags.equal(block, limit) - 1
-            shared = self.flags.equal(block, largest) > 1
-        before = self._before(block, targets, limit, np.flatnonzero(tied))
-        shares = _softmax(block, largest, limit) if self.probabilities else (None, None)
-        return Placed(width - 1 - below - tied, tied, before, predicted, shared, *shares)
+            # A NaN is not below anything, so that no row with one passes for a target that came first.
+            left = width - self.flags.below(block, limit)
+            tops = _Tops(targets.copy(), limit.copy(), np.zeros(rows, np.int64), np.zeros(rows, dtype=bool))
+            few = left <= max(1, width // _FEW)
+            if 2 * np.count_nonzero(few) < rows:
+                tops.put(slice(None), self._of_all(block, limit))
+            else:
+                # In this order: the flags of the first look serve the rows with few left, and are gone then.
+                tops.put(some := np.flatnonzero(few & (left > 1)), self._of_few(block, limit, some, left))
+                tops.put(many := np.flatnonzero(~few), self._of_all(block[many], limit[many]))
+        refuse_nan(tops.largest)
+        before = self._before(block, targets, limit, np.flatnonzero(tops.tied))
+        shares = _softmax(block, tops.largest, limit) if self.probabilities else (None, None)
+        return Placed(left - 1 - tops.tied, tops.tied, before, tops.predicted, tops.shared, *shares)
+
+    def _of_few(self, block: NDArray[Any], limit: NDArray[Any], rows: Ints, left: Ints) -> _Tops:
+        """From the scores that are not below the target's, picked out of some rows."""
+        counts, width = left[rows], block.shape[1]
+        if not len(rows):
+            return self._of_all(block[rows], limit[rows])
+        starts = np.cumsum(counts) - counts
+        place = np.repeat(np.arange(len(rows)), counts)
+        column = np.flatnonzero(~self.flags.bytes[rows, :width]) - place * width
+        score = block[rows[place], column]
+        largest = np.maximum.reduceat(score, starts)
+        at_top = score == largest[place]
+        tied = np.add.reduceat(score == limit[rows][place], starts, dtype=np.int64) - 1
+        shared = np.add.reduceat(at_top, starts, dtype=np.int64) > 1
+        predicted = np.minimum.reduceat(np.where(at_top, column, width), starts)
+        return _Tops(predicted, largest, tied, shared)
+
+    def _of_all(self, block: NDArray[Any], limit: NDArray[Any]) -> _Tops:
+        """From all scores: the largest and its class, those equal to the target's and to the largest."""
+        predicted = block.argmax(axis=1)
+        largest = block[np.arange(len(block)), predicted]
+        tied = self.flags.equal(block, limit) - 1
+        return _Tops(predicted, largest, tied, self.flags.equal(block, largest) > 1)
 
     def _before(self, block: NDArray[Any], targets: Ints, limit: NDArray[Any], rows: Ints) -> Ints:
         before = np.zeros(len(block), dtype=np.int64)
@@ -62,6 +96,21 @@ class HostRows:
             order = self.columns.order
             before[row] = np.count_nonzero((block[row] == limit[row]) & (order > order[targets[row]]))
         return before
+
+
+@dataclass(frozen=True, slots=True)
+class _Tops:
+    """Of each row: the first class, its score, how many others equal the target's, whether it is tied."""
+
+    predicted: Ints
+    largest: NDArray[Any]
+    tied: Ints
+    shared: Bools
+
+    def put(self, rows: Ints | slice, other: _Tops) -> None:
+        """Write what is known of some rows."""
+        for each in fields(self):
+            getattr(self, each.name)[rows] = getattr(other, each.name)
 
 
 def _softmax(block: NDArray[Any], largest: NDArray[Any], limit: NDArray[Any]) -> tuple[Floats, Floats]:

@@ -46,19 +46,21 @@ class Placed:
 
 @dataclass(frozen=True)
 class Columns:
-    """The classes that are candidates, by their codes; an order of their names is made when a tie asks."""
+    """The classes that are candidates, by rising codes; an order of their names is made when a tie asks."""
 
     codes: Ints
 
     @cached_property
     def order(self) -> Ints:
-        """The place of each column in an order by name, as an order by id has it.
+        """A number for each column that grows as its name does in an order by id; "10" comes before "9".
 
-        >>> Columns(np.array([8, 9, 10, 11])).order.tolist()
-        [2, 3, 0, 1]
+        >>> Columns(np.array([1, 9, 10, 11, 100])).order.argsort().tolist()
+        [0, 2, 4, 3, 1]
         """
-        order = np.empty(len(self.codes), dtype=np.int64)
-        order[np.argsort(self.codes.astype(str), kind="stable")] = np.arange(len(self.codes))
+        codes, longest = self.codes, len(str(self.codes[-1]))
+        digits = 1 + sum((codes >= 10**power).astype(np.int64) for power in range(1, longest))
+        # All names are filled up to one length; of those that are equal then, the shorter comes first.
+        order: Ints = codes * 10 ** (longest - digits) * (longest + 1) + digits
         return order
 
     @property
