@@ -43,7 +43,7 @@ def trec_eval(run: Run, qrels: Qrels, form: str, k: int) -> float:
 
 
 def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
-    """``evaluate`` on a ``Qrels`` and a ``Run`` that was made comparable."""
+    """``evaluate`` on a ``Qrels`` and a ``Run``; one with other queries has to be made comparable."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         library = pytest.importorskip("ranx")
@@ -62,7 +62,7 @@ def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
                 library.Qrels(copy.deepcopy(qrels)),
                 library.Run(copy.deepcopy(run)),
                 metric,
-                make_comparable=True,
+                **({} if run.keys() == qrels.keys() else {"make_comparable": True}),
             )
         )
 

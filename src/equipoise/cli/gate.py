@@ -20,9 +20,21 @@ Pass or fail, with exit code 0 or 1 and a sentence for everything that was asked
 run directory as eq score -o writes it.
 
 --min compares the point estimate; with --confident it is the end of the interval on the wrong
-side that must reach the limit. --no-worse-than fails only on a significant loss beyond the
-margin: a paired one-sided randomisation test on the same units. Missing units, runs that were
-scored in different ways, runs that are not complete and undefined figures fail.
+side that must reach the limit.
+
+--no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
+the same units. The metrics are those of -m, else those of --min, else only the first of the
+run. With several metrics each p is adjusted for their number (Holm), so that an unchanged run
+seldom fails by chance.
+
+Without a margin signs are flipped at random: if nothing has changed, a gain is as likely as a
+loss of that size. With a margin nothing is assumed but the bounds of the metric (Gaffke's
+bound), and fewer than 100 units show only losses far beyond it; a metric without bounds, such
+as MR, gets Student's t. A figure that is no mean over units, such as MedianRank, is judged by
+the bootstrap interval of its difference, not adjusted.
+
+What cannot be judged fails: missing units, runs that were scored in different ways, runs that
+are not complete, undefined figures, and a loss on so few units that no p could be small enough.
 """
 
 
@@ -43,7 +55,7 @@ scored in different ways, runs that are not complete and undefined figures fail.
     "--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses."
 )
 @click.option(
-    "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random flips of the test."
+    "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."

@@ -28,7 +28,10 @@ def difference_part(difference: Difference, *, quiet: bool = False, verbose: boo
     """The two figures and what makes their difference; unless quiet, also the units and an example."""
     places = _decimals(difference.value)
     parts: list[Any] = [heading(_title(difference, places)), Paragraph("")]
-    parts += [Paragraph(_side(each, places), indent=2) for each in (difference.one, difference.other)]
+    for side in (difference.one, difference.other):
+        parts.append(Paragraph(_side(side, places), indent=2))
+        if not quiet:
+            parts.append(Paragraph(side.entry, indent=4, lead="as called: "))
     parts += [Paragraph(""), *_changes(difference, places)]
     if quiet:
         return parts
@@ -74,6 +77,7 @@ def like_part(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
     parts: list[Any] = [Paragraph(""), heading(title)]
     if quiet:
         return parts
+    parts += [Paragraph(settings["like_entry"], lead="as called: ")] if settings.get("like_entry") else []
     rules = {name: Conventions().with_values(each) for name, each in settings["conventions"].items()}
     said = {name: departures(each, parse(name, evidence=Ranking)[0]) for name, each in rules.items()}
     if any(said.values()):

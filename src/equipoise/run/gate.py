@@ -1,7 +1,7 @@
 """The gate of continuous integration: does a run reach what is asked, and has it lost against a baseline?
 
 Whatever keeps the question from being answered closes the gate: missing units, runs that were scored in
-different ways, runs that are not complete, figures that are not defined.
+different ways, runs that are not complete, figures that are not defined, losses on too few units to judge.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def gate_run(
 
     A minimum is compared with the point estimate, or, ``confident``, with the end of the interval on the
     wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
-    paired one-sided randomisation test on the same units, adjusted by Holm for several metrics. The metrics
-    are those of ``against``, else those of the minimums, else the first of the run.
+    paired one-sided test on the same units (see ``run.loss``), adjusted by Holm for several metrics, and on
+    a loss that so few units cannot judge. The metrics are those of ``against``, else those of the minimums,
+    else the first of the run. Fewer ``flips`` than the level needs are refused.
     """
     checked_level(level)
     asked = [Requirement.parse(text) for text in minimums]

@@ -107,7 +107,9 @@ def _refuse_mixed_ties(entries: Mapping[str, Entry], ties: Ties) -> None:
         (one, first), (other, second), *_ = used.items()
         raise ParameterError(
             f"{first} was scored with ties={one} and {second} with ties={other}",
-            hint=f"score them alike: ties={one!r}",
+            hint=f"score them alike: --{one}"
+            if one.startswith("like ")
+            else f"score them alike: ties={one!r}",
         )
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
+from equipoise.checks.base import counted
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UnknownNameError
+from equipoise.metrics.parse import parse
 from equipoise.run.evaluate import compare
+from equipoise.run.loss import Gains, Loss
 from equipoise.run.measured import with_metrics
 from equipoise.run.store import StoredRun
 from equipoise.run.verdict import Verdict
 from equipoise.stats.family import adjust
 from equipoise.stats.numbers import DEFAULT_DECIMALS, figure, p_value, percent, signed
-from equipoise.stats.paired import run_test
 from equipoise.stats.pairing import Pairing, pair_results
 from equipoise.stats.result import Estimate, Result
-from equipoise.types import Direction, Floats
+from equipoise.types import Direction
 
 MODES = {"ties": "ties", "like": "the conventions of"}
 """Settings that decide what a figure means."""
@@ -25,18 +28,16 @@ _PLACES = DEFAULT_DECIMALS + 1
 
 
 @dataclass(frozen=True)
-class Loss:
-    """What is asked of a pair of results: how much may be lost, and how sure a loss must be."""
+class Tested:
+    """The p of one metric, adjusted for all that were asked about."""
 
-    margin: float
-    level: float
-    flips: int
-    seed: int
+    p: float
+    metrics: int
 
     @property
-    def alpha(self) -> float:
-        """The p below which a loss is significant."""
-        return round(1 - self.level, 12)
+    def words(self) -> str:
+        """That p is adjusted, where it is."""
+        return f" adjusted for {self.metrics} metrics" if self.metrics > 1 else ""
 
 
 def regressions(
@@ -91,61 +92,77 @@ def _renamed(result: Result, system: str) -> Result:
 
 
 def _by_metric(paired: Pairing, asked: Loss) -> list[Verdict]:
+    """All means over units are one family; other figures are judged by their own intervals."""
     names = paired.results[0].names
     means = [name for name in names if paired.has_parts(name)]
-    p = {name: _p_of(paired, name, asked) for name in means}
-    adjusted = dict(zip(means, adjust(list(p.values()), "holm").tolist(), strict=True)) if means else {}
+    asked.checked(len(means))
+    gains = {name: _gains(paired, name) for name in means}
+    p = [each.p_of_loss(asked) for each in gains.values()]
+    adjusted = dict(zip(means, adjust(p, "holm").tolist(), strict=True)) if means else {}
     return [
-        _mean_verdict(paired, name, adjusted[name], asked)
+        _mean_verdict(paired, gains[name], name, Tested(adjusted[name], len(means)), asked)
         if name in adjusted
         else _corpus_verdict(paired, name, asked)
         for name in names
     ]
 
 
-def _gains(paired: Pairing, metric: str) -> Floats:
-    """Unit by unit, by how much the run is better; negative where it is worse."""
+def _gains(paired: Pairing, metric: str) -> Gains:
     values = paired.per_unit(metric)
     difference = values[:, 0] - values[:, 1]
     better = paired.results[0].estimates[metric].better
-    return np.asarray(difference if better == Direction.UP else -difference)
+    gains = np.asarray(difference if better == Direction.UP else -difference)
+    return Gains(gains, paired.weights(metric), paired.clusters, _width(paired, metric))
 
 
-def _p_of(paired: Pairing, metric: str, asked: Loss) -> float:
-    """How likely so large a loss is, if the true one does not exceed the margin."""
-    found = run_test(
-        "randomisation",
-        _gains(paired, metric)[:, np.newaxis],
-        weights=paired.weights(metric),
-        clusters=paired.clusters,
-        alternative="less",
-        margin=-asked.margin,
-        flips=asked.flips,
-        rng=np.random.default_rng([asked.seed, 0]),
-    )
-    return float(found[0])
+def _width(paired: Pairing, metric: str) -> float:
+    """How far apart two values of a metric can lie; infinite where nobody knows."""
+    evidence = paired.results[0].evidence
+    try:
+        low, high = parse(metric, evidence=None if evidence is None else type(evidence))[0].bounds
+    except (UnknownNameError, ParameterError):
+        return inf
+    return high - low
 
 
-def _mean_verdict(paired: Pairing, metric: str, p: float, asked: Loss) -> Verdict:
+def _mean_verdict(paired: Pairing, gains: Gains, metric: str, tested: Tested, asked: Loss) -> Verdict:
     ours, theirs = (result.estimates[metric] for result in paired.results)
     undefined = np.isnan(paired.per_unit(metric))
     one_sided = int(np.count_nonzero(undefined[:, 0] != undefined[:, 1]))
     n = int(np.count_nonzero(~undefined.any(axis=1)))
-    if one_sided or np.isnan([ours.value, theirs.value, p]).any():
+    if one_sided or np.isnan([ours.value, theirs.value]).any():
         units = "1 unit has" if one_sided == 1 else f"{one_sided} units have"
         what = f"{units} a value in one run only" if one_sided else "it has no value"
         return Verdict(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
-    gain = _gain(ours, theirs)
-    significant = p < asked.alpha and gain < -asked.margin
-    count = f"{n} unit{'' if n == 1 else 's'}"
-    sentence = f"{_beside(ours, theirs, gain)}, {_judged(significant, asked)} (p {p_value(p)}, {count})"
-    return Verdict(not significant, sentence, "regression", metric, ours.value, None, gain, p, n)
+    gain, p = _gain(ours, theirs), tested.p
+    lost = _exceeds(gain, asked.margin)
+    undecided = _undecided(gains, tested, asked) if lost else ""
+    closed = lost and (bool(undecided) or p < asked.alpha)
+    judged = f"{'a' if closed else 'no'} significant loss{_beyond(asked)}"
+    if undecided:
+        judged = f"a loss{_beyond(asked)} that cannot be judged: {undecided}"
+    details = [*([] if np.isnan(p) else [f"p {p_value(p)}{tested.words}"]), counted(n, "unit")]
+    sentence = f"{_beside(ours, theirs, gain)}, {judged} ({', '.join(details)})"
+    shown = None if np.isnan(p) else p
+    return Verdict(not closed, sentence, "regression", metric, ours.value, None, gain, shown, n)
+
+
+def _undecided(gains: Gains, tested: Tested, asked: Loss) -> str:
+    """Why the test could not have called any loss significant; empty when it could."""
+    what = counted(gains.blocks, "unit" if gains.clusters is None else "cluster")
+    if np.isnan(tested.p):
+        return f"{what} without any spread"
+    smallest = gains.smallest_p(asked) * tested.metrics
+    if smallest < asked.alpha:
+        return ""
+    return f"{what} cannot give a p below {p_value(min(smallest, 1.0))}"
 
 
 def _corpus_verdict(paired: Pairing, metric: str, asked: Loss) -> Verdict:
     """A figure that is no mean over units: the end of the interval of its difference decides.
 
-    At twice the level less 1 an interval leaves as much on each side as a one-sided test at the level.
+    At twice the level less 1 an interval leaves as much on each side as a one-sided test at the level. Where
+    every resample gives the same difference there is no interval, but no doubt about the difference either.
     """
     ours, theirs = (result.estimates[metric] for result in paired.results)
     gain = _gain(ours, theirs)
@@ -153,14 +170,24 @@ def _corpus_verdict(paired: Pairing, metric: str, asked: Loss) -> Verdict:
         list(paired.results), [metric], level=2 * asked.level - 1, flips=asked.flips, seed=asked.seed
     ).contrasts[0]
     reach = found.interval
-    if not reach.known or np.isnan(gain):
-        why = reach.reason or "it has no value"
+    if np.isnan(gain) or (not reach.known and found.reason):
+        why = found.reason or reach.reason or "it has no value"
         return Verdict(False, f"{metric} cannot be compared: {why}", "regression", metric, n=found.n)
-    best = reach.high if ours.better == Direction.UP else -reach.low
-    significant = best < -asked.margin
-    how = f"at best {signed(best, _PLACES)} at {percent(asked.level)}, {found.n} units"
-    sentence = f"{_beside(ours, theirs, gain)}, {_judged(significant, asked)} ({how})"
+    units = counted(found.n, "unit")
+    if reach.known:
+        best = reach.high if ours.better == Direction.UP else -reach.low
+        how = f"at best {signed(best, _PLACES)} at {percent(asked.level)}, {units}"
+    else:
+        best, how = gain, f"{reach.reason}, {units}"
+    significant = _exceeds(best, asked.margin)
+    judged = f"{'a' if significant else 'no'} significant loss{_beyond(asked)}"
+    sentence = f"{_beside(ours, theirs, gain)}, {judged} ({how})"
     return Verdict(not significant, sentence, "regression", metric, ours.value, best, gain, None, found.n)
+
+
+def _exceeds(gain: float, margin: float) -> bool:
+    """Whether a gain is a loss beyond the margin; 0.5 - 0.4 is no more than 0.1."""
+    return gain < -margin - 1e-12 * max(1.0, abs(gain))
 
 
 def _gain(ours: Estimate, theirs: Estimate) -> float:
@@ -174,6 +201,5 @@ def _beside(ours: Estimate, theirs: Estimate, gain: float) -> str:
     return f"{values}, {figure(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
 
 
-def _judged(significant: bool, asked: Loss) -> str:
-    beyond = f" beyond the margin of {asked.margin:g}" if asked.margin else ""
-    return f"a significant loss{beyond}" if significant else f"no significant loss{beyond}"
+def _beyond(asked: Loss) -> str:
+    return f" beyond the margin of {asked.margin:g}" if asked.margin else ""

@@ -116,6 +116,26 @@ def test_negative_judgements_stop_sklearn_as_the_note_says() -> None:
         metrics.ndcg_score([[1, -1]], [[0.9, 0.5]])
 
 
+def test_a_query_without_relevant_items_stops_beir_as_the_note_says() -> None:
+    capped = parse("R(capped)@3")[0]
+    qrels = {"q1": {"a": 1}, "q2": {"a": 0}}
+    run = {"q1": {"a": 0.9}, "q2": {"a": 0.9}}
+    (note,) = notes(PRESETS["beir"], [capped, NDCG], Material.of(run, qrels))
+    assert "ZeroDivisionError" in note
+    assert notes(PRESETS["beir"], [capped], Material.of({"q1": run["q1"]}, {"q1": qrels["q1"]})) == []
+    with pytest.raises(ZeroDivisionError):
+        LIBRARIES["beir"](run, qrels, "R(capped)@k", 3)
+
+
+def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
+    ranx = pytest.importorskip("ranx")
+    (note,) = notes(PRESETS["ranx"], [NDCG], Material.of(RUN, QRELS))
+    assert "AssertionError" in note
+    with pytest.raises(AssertionError):
+        ranx.evaluate(ranx.Qrels(QRELS), ranx.Run(RUN), "mrr")
+    assert notes(PRESETS["ranx"], [NDCG], Material.of({"q1": RUN["q1"]}, QRELS)) == []
+
+
 def test_where_torch_has_no_rule_the_note_gives_the_range() -> None:
     material = Material.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
     (note,) = notes(PRESETS["torchmetrics"], [MRR], material)

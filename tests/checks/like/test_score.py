@@ -55,8 +55,9 @@ def test_results_under_different_presets_are_not_compared() -> None:
     mteb = score_like(RUN, QRELS, "nDCG@2", like="mteb", system="theirs")
     ranx = score_like(RUN, QRELS, "nDCG@2", like="ranx", system="others")
     for pair in ((ours, mteb), (mteb, ranx)):
-        with pytest.raises(ParameterError, match="was scored with ties="):
+        with pytest.raises(ParameterError, match="was scored with ties=") as error:
             compare(pair, "nDCG@2")
+    assert error.value.hint == "score them alike: --like mteb"
 
 
 def test_results_under_one_preset_are_compared() -> None:
@@ -72,6 +73,17 @@ def test_findings_speak_only_of_what_holds_for_any_scorer() -> None:
     codes = {finding.code for finding in score_like(RUN, QRELS, "nDCG@2", like="mteb").findings}
     assert "EQ106" in codes
     assert not codes & {"EQ101", "EQ104"}
+
+
+def test_the_range_of_our_own_metric_is_not_told_beside_the_figure_of_a_library() -> None:
+    run = {f"q{unit}": {"a": 0.5, "b": 0.5, "c": 0.1} for unit in range(20)}
+    qrels = {query: {"a": 1, "z": 1} for query in run}
+    codes = {
+        like: {finding.code for finding in score_like(run, qrels, "MAP", like=like).findings}
+        for like in ("equipoise", "torchmetrics", "trec_eval")
+    }
+    assert "EQ301" in codes["equipoise"]
+    assert "EQ301" not in codes["torchmetrics"] | codes["trec_eval"]
 
 
 def test_clusters_are_resampled_whole() -> None:

@@ -27,7 +27,7 @@ class Conventions:
     norm: Literal["min", "R", "hits"] = "min"
     gain: Literal["linear", "exp"] = "linear"
     depth: int | None = None
-    fewest: int = 1
+    fewest: int = 0
     digits: int | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -75,7 +75,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
                 "id_up": "equal scores are ordered by document id, ascending",
                 "input": "equal scores stay in the order of the run",
                 "quicksort": "equal scores stand as numba's quicksort leaves them: lists of up to 15 items "
-                "in the order of the run, longer ones shuffled",
+                "in the order of the run, longer ones shuffled (again where its queries are not the judged)",
                 "threshold": "equal scores are one threshold: all of them count at the end of their group",
                 "optimistic": "equal scores stand in the best order",
                 "pessimistic": "equal scores stand in the worst order",
@@ -151,7 +151,11 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
         ),
         "fewest": Convention(
             "shortest list",
-            {1: "lists of any length are scored", "any": "lists of fewer than {} items are left out"},
+            {
+                0: "lists of any length are scored",
+                1: "empty lists are left out",
+                "any": "lists of fewer than {} items are left out",
+            },
         ),
         "digits": Convention(
             "rounding",

@@ -16,6 +16,7 @@ class Side:
     name: str
     title: str
     call: str
+    entry: str
     value: float
     n: int
     notes: tuple[str, ...] = ()

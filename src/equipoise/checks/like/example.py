@@ -68,8 +68,9 @@ def places(material: Material, unit: str, conventions: Conventions) -> dict[str,
     scores: Scores = material.seen(conventions).get(unit, {})
     if conventions.nonpositive == "lost":
         scores = above_zero({unit: scores})[unit]
-    if conventions.ties in ORDERS:
-        found = {item: (place, place) for place, item in enumerate(ORDERS[conventions.ties](scores), start=1)}
+    order = material.order(conventions)
+    if order is not None:
+        found = {item: (place, place) for place, item in enumerate(ORDERS[order](scores), start=1)}
     else:
         found = {item: _range(scores, item) for item in scores}
         if conventions.ties == "threshold":

@@ -116,7 +116,8 @@ def _side(preset: Preset, walk: Walk, figure: Figure) -> Side:
             hint="see whether the run and the truth belong together",
         )
     said = tuple(notes(preset, [walk.metric], walk.material))
-    return Side(preset.name, preset.title, preset.call(walk.metric), figure.value, figure.n, said)
+    called = preset.call(walk.metric)
+    return Side(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
 
 
 def _example(walk: Walk, units: Sequence[UnitChange]) -> Example | None:

@@ -107,9 +107,11 @@ def _depth(material: Material, metric: Metric[Any], values: tuple[Value, Value])
 
 
 def _fewest(material: Material, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    # One more, since a document named like its query may be dropped.
-    shortest = min(map(len, material.run.values()))
-    return "no list is that short" if all(shortest > each for each in values) else ""  # type: ignore[operator]
+    shortest = min(
+        len(scores) - (query in scores)  # a document named like its query may be dropped
+        for query, scores in material.run.items()
+    )
+    return "no list is that short" if all(shortest >= each for each in values) else ""  # type: ignore[operator]
 
 
 _REASONS: Mapping[str, Callable[[Material, Metric[Any], tuple[Value, Value]], str]] = {

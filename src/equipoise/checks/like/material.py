@@ -64,6 +64,15 @@ class Material:
         """Which of the units the run has a list for."""
         return np.array([unit in self.run for unit in self.units])
 
+    def order(self, conventions: Conventions) -> str | None:
+        """The name of the rule that puts equals into one order; None where none does.
+
+        A run whose queries are not those of the truth must be made comparable for ranx, which sorts again.
+        """
+        if conventions.ties == "quicksort" and (self.unjudged or not self.answered.all()):
+            return "quicksort twice"
+        return conventions.ties if conventions.ties in ORDERS else None
+
     def seen(self, conventions: Conventions) -> Run:
         """The lists with the scores that are compared, all items in them."""
         return self._once(
@@ -75,7 +84,7 @@ class Material:
         """The lists as they are ranked: what is lost is gone, and equals stand in order where a rule says."""
         return self._once(
             ("ranked", conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties),
-            lambda: _ranked(self.seen(conventions), conventions),
+            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions)),
         )
 
     def judged(self, conventions: Conventions) -> Truth:
@@ -132,10 +141,10 @@ def _seen(run: Run, conventions: Conventions) -> Run:
     return run_rules.in_float32(run) if conventions.scores == "float32" else run
 
 
-def _ranked(run: Run, conventions: Conventions) -> Run:
+def _ranked(run: Run, conventions: Conventions, order: str | None) -> Run:
     if conventions.nonpositive == "lost":
         run = run_rules.above_zero(run)
-    return run_rules.in_one_order(run, conventions.ties) if conventions.ties in ORDERS else run
+    return run if order is None else run_rules.in_one_order(run, order)
 
 
 def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:

@@ -13,7 +13,7 @@ from equipoise.checks.like.material import Material
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.ranking import AveragePrecision, DiscountedGain
-from equipoise.types import Floats
+from equipoise.types import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,21 @@ def figure_under(material: Material, metric: Metric[Any], conventions: Conventio
     """
     ranking = material.ranking(conventions)
     values = units_under(ranking, metric, conventions)
-    if conventions.missing == "left_out":
-        values[~material.answered] = np.nan
-    if conventions.fewest > 1:
-        lengths = np.array([len(material.seen(conventions).get(unit, ())) for unit in material.units])
-        values[material.answered & (lengths < conventions.fewest)] = np.nan
+    values[left_out(material, conventions)] = np.nan
     counted = values[~np.isnan(values)]
     value = float(np.mean(counted)) if len(counted) else float("nan")
     return Figure(value if conventions.digits is None else round(value, conventions.digits), values)
+
+
+def left_out(material: Material, conventions: Conventions) -> Bools:
+    """The queries that do not count, because the run misses them or has too short a list for them."""
+    out = np.zeros(len(material.units), dtype=np.bool_)
+    if conventions.missing == "left_out":
+        out |= ~material.answered
+    if conventions.fewest:
+        lengths = np.array([len(material.seen(conventions).get(unit, ())) for unit in material.units])
+        out |= material.answered & (lengths < conventions.fewest)
+    return out
 
 
 def units_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
@@ -56,13 +63,6 @@ def units_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions)
     if conventions.empty == "zero":
         values[ranking.counts == 0] = 0.0
     return values
-
-
-def chance_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> float:
-    """What a scorer that knows nothing would get: the same metric where all scores are equal."""
-    values = units_under(ranking.uninformed(), metric, conventions)
-    counted = values[~np.isnan(values)]
-    return float(np.mean(counted)) if len(counted) else float("nan")
 
 
 def _measured(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:

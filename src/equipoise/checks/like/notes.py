@@ -9,7 +9,16 @@ from typing import Any
 from equipoise.checks.like.conventions import Conventions
 from equipoise.checks.like.material import Material
 from equipoise.checks.like.measure import figure_under
-from equipoise.checks.like.presets import FRACTIONS, NEGATIVE, TIES, UNJUDGED, Preset, form_of
+from equipoise.checks.like.presets import (
+    EMPTY,
+    FRACTIONS,
+    NEGATIVE,
+    OTHER_QUERIES,
+    TIES,
+    UNJUDGED,
+    Preset,
+    form_of,
+)
 from equipoise.checks.like.run_rules import is_tied
 from equipoise.metrics.base import Metric
 from equipoise.stats.numbers import figure
@@ -59,8 +68,18 @@ def _negative(material: Material) -> bool:
     return any(gain < 0 for gains in material.truth.values() for gain in gains.values())
 
 
+def _empty(material: Material) -> bool:
+    return any(not any(gain > 0 for gain in gains.values()) for gains in material.truth.values())
+
+
+def _other_queries(material: Material) -> bool:
+    return bool(material.unjudged) or not material.answered.all()
+
+
 _PRESENT: Mapping[str, Callable[[Material], bool]] = {
     UNJUDGED: _unjudged,
     FRACTIONS: _fractions,
     NEGATIVE: _negative,
+    EMPTY: _empty,
+    OTHER_QUERIES: _other_queries,
 }

@@ -18,6 +18,7 @@ from equipoise.metrics.base import Metric
 OWN = "equipoise"
 
 UNJUDGED, FRACTIONS, NEGATIVE, TIES = "unjudged", "fractions", "negative", "ties"
+OTHER_QUERIES, EMPTY = "other queries", "empty"
 """What a run or a truth may hold that makes a library stumble."""
 
 
@@ -31,7 +32,7 @@ class Stumble:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named set of conventions. ``tolerance`` is how near the library's own arithmetic lets us come."""
+    """A named set of conventions, and ``entry``, the call of the library that they reproduce."""
 
     name: str
     version: str
@@ -41,7 +42,6 @@ class Preset:
     exceptions: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     lacks: Mapping[str, str] = field(default_factory=dict)
     stumbles: Mapping[str, Stumble] = field(default_factory=dict)
-    tolerance: float = 1e-9
 
     @property
     def title(self) -> str:
@@ -172,13 +172,17 @@ _BEIR = Preset(
             _BEIR_FORMS,
         ),
         FRACTIONS: Stumble(_FRACTIONS.format(name="beir"), tuple(_TREC_CALLS)),
+        EMPTY: Stumble(
+            "beir's R_cap stops with a ZeroDivisionError at a query without relevant items; here it scores 0",
+            ("R(capped)@k",),
+        ),
     },
 )
 
 _RANX = Preset(
     name="ranx",
     version="0.3.21",
-    entry="ranx.evaluate(Qrels(qrels), Run(run), metric, make_comparable=True)",
+    entry="ranx.evaluate(Qrels(qrels), Run(run), metric)",
     conventions=Conventions(ties="quicksort", empty="zero", grades="whole", norm="R"),
     calls={
         "nDCG@k": "ndcg@{k}",
@@ -192,6 +196,12 @@ _RANX = Preset(
         "R@k": "recall@{k}",
     },
     lacks={"R(capped)@k": "its recall is over R; R@k is what it has"},
+    stumbles={
+        OTHER_QUERIES: Stumble(
+            "ranx refuses a run whose queries are not those of the truth (AssertionError); here it is scored "
+            "as with make_comparable=True, which also sorts it again"
+        )
+    },
 )
 
 _SENTENCE_TRANSFORMERS = Preset(
@@ -211,7 +221,13 @@ _SENTENCE_TRANSFORMERS = Preset(
 )
 
 _LISTS = Conventions(
-    ties="expected", missing="left_out", empty="zero", unretrieved="unseen", grades="kept", norm="hits"
+    ties="expected",
+    missing="left_out",
+    empty="zero",
+    unretrieved="unseen",
+    grades="kept",
+    norm="hits",
+    fewest=1,
 )
 """Libraries that take one row of scores and one of judgements a query: they see only what was retrieved."""
 
@@ -243,7 +259,6 @@ _TORCHMETRICS = Preset(
             "torchmetrics takes a negative judgement as a loss; here it is not relevant", ("nDCG@k", "nDCG")
         ),
     },
-    tolerance=2e-6,
 )
 
 _SKLEARN = Preset(

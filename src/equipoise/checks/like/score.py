@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.checks.like.chance import chance_under
 from equipoise.checks.like.conventions import Conventions
 from equipoise.checks.like.material import Material
-from equipoise.checks.like.measure import chance_under, figure_under
+from equipoise.checks.like.measure import figure_under
 from equipoise.checks.like.notes import notes
-from equipoise.checks.like.presets import Preset, preset_named
+from equipoise.checks.like.presets import OWN, Preset, preset_named
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.catalogue import Catalogue
@@ -21,8 +22,11 @@ from equipoise.stats.result import Result
 from equipoise.types import Finding
 
 DEFAULTS = ("nDCG@10",)
-OF_ANY_SCORER = ("EQ106", "EQ110", "EQ301", "EQ302", "EQ303")
-"""Findings that hold whoever scores; the others tell what equipoise does with missing and empty queries."""
+OF_ANY_SCORER = ("EQ106", "EQ110", "EQ302", "EQ303")
+"""Findings that hold whoever scores; the others tell what equipoise does with missing and empty queries.
+
+Ties (EQ301) are among the others: their range is that of our own metric, not of the library's.
+"""
 
 
 def score_like(
@@ -63,8 +67,7 @@ def score_like(
         # The last bit of a sum may lie beyond the bound.
         {name: np.clip(figure.per_unit, 0.0, 1.0) for name, figure in figures.items()},
         chance={
-            metric.name: chance_under(material.ranking(rules[metric.name]), metric, rules[metric.name])
-            for metric in chosen
+            metric.name: chance_under(material, metric, rules[metric.name], seed=seed) for metric in chosen
         },
         clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
         level=level,
@@ -75,7 +78,7 @@ def score_like(
     printed = {
         name: replace(estimate, value=figures[name].value) for name, estimate in result.estimates.items()
     }
-    return _with_findings(replace(result, estimates=printed), material, chosen)
+    return _with_findings(replace(result, estimates=printed), material, chosen, preset)
 
 
 def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]) -> dict[str, Any]:
@@ -84,17 +87,22 @@ def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]
         "ties": f"like {preset.name}",
         "like": preset.name,
         "like_version": preset.version,
+        "like_entry": preset.entry,
         "conventions": {name: conventions.to_dict() for name, conventions in rules.items()},
         "notes": list(seen),
     }
 
 
-def _with_findings(result: Result, material: Material, metrics: Sequence[Metric[Any]]) -> Result:
+def _with_findings(
+    result: Result, material: Material, metrics: Sequence[Metric[Any]], preset: Preset
+) -> Result:
     from equipoise.checks.catalogue import examine
+    from equipoise.checks.scores import TIES
     from equipoise.checks.subjects import Scored
 
     plain = Ranking.from_runs(material.truth, material.run, corpus_size=material.corpus_size)
     plain = replace(plain, unknown_units=material.unjudged)
     scored = Scored(replace(result, evidence=plain), {metric.name: metric for metric in metrics})
-    found: tuple[Finding, ...] = tuple(each for each in examine(scored) if each.code in OF_ANY_SCORER)
+    told = OF_ANY_SCORER if preset.name != OWN else (*OF_ANY_SCORER, TIES)
+    found: tuple[Finding, ...] = tuple(each for each in examine(scored) if each.code in told)
     return replace(result, findings=found)

@@ -1,0 +1,58 @@
+"""How sure a loss is: p keeps its promise on lopsided differences, and knows how small it can become."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from equipoise.errors import ParameterError
+from equipoise.run.loss import Gains, Loss
+
+AT_95 = Loss(margin=0.0, level=0.95, flips=10_000, seed=0)
+
+
+def false_alarms(units: int, repeats: int = 400) -> float:
+    """How often a loss of the margin is called larger, where few units gain much and all others lose."""
+    rng = np.random.default_rng(7)
+    asked = Loss(margin=0.95 * 0.037 - 0.05 * 0.5, level=0.95, flips=999, seed=0)
+    samples = np.where(rng.random((repeats, units)) < 0.05, 0.5, -0.037)
+    p = [Gains(sample, None, None, 1.0).p_of_loss(asked) for sample in samples]
+    return float(np.mean(np.array(p) < asked.alpha))
+
+
+@pytest.mark.parametrize("units", [20, 50, 200])
+def test_rare_large_gains_are_not_taken_for_a_loss_beyond_the_margin(units: int) -> None:
+    # So many false alarms in 400 would be seen once in a thousand times at a rate of 5 %.
+    assert false_alarms(units) * 400 <= binom.ppf(0.999, 400, 0.05)
+
+
+def test_a_clear_loss_beyond_the_margin_is_seen() -> None:
+    gains = np.random.default_rng(0).normal(-0.1, 0.2, 150).clip(-1, 1)
+    assert Gains(gains, None, None, 1.0).p_of_loss(Loss(0.01, 0.95, 10_000, 0)) < 0.01
+
+
+def test_where_all_is_won_or_lost_p_is_the_exact_binomial_one() -> None:
+    won, units, margin = 10, 40, 0.2
+    gains = np.where(np.arange(units) < won, 1.0, -1.0)
+    found = Gains(gains, None, None, 1.0).p_of_loss(Loss(margin, 0.95, 200_000, 0))
+    # A mean of -margin between -1 and 1 is won with a chance of (1 - margin) / 2.
+    assert found == pytest.approx(binom.cdf(won, units, (1 - margin) / 2), abs=0.002)
+
+
+@pytest.mark.parametrize(("margin", "width"), [(0.0, 1.0), (0.1, 1.0), (0.5, 2.0)])
+def test_the_smallest_p_is_that_of_losing_all_there_is(margin: float, width: float) -> None:
+    gains, asked = Gains(np.full(6, -width), None, None, width), Loss(margin, 0.95, 200_000, 0)
+    assert gains.p_of_loss(asked) == pytest.approx(gains.smallest_p(asked), abs=0.002)
+
+
+def test_units_of_a_cluster_count_once() -> None:
+    clusters = np.repeat(["a", "b", "c"], 10)
+    assert Gains(np.full(30, -0.5), None, clusters, 1.0).smallest_p(AT_95) == 0.125
+
+
+def test_as_many_flips_are_asked_for_as_the_level_and_the_metrics_need() -> None:
+    assert Loss(0.0, 0.95, 20, 0).checked(1).flips == 20
+    for flips, metrics in ((19, 1), (39, 2)):
+        with pytest.raises(ParameterError, match="cannot show a loss"):
+            Loss(0.0, 0.95, flips, 0).checked(metrics)
