@@ -36,7 +36,7 @@ def test_a_possible_table_ends_with_zero(eq, folder: Path) -> None:
     done = eq("audit", table)
     assert done.exit_code == 0, done.stderr
     assert "Nothing here is impossible. That does not make it true." in done.stdout
-    assert "Not read, being no known metric: latency" in done.stdout
+    assert "Not read, being no known metric or number: latency" in done.stdout
 
 
 def test_an_assumption_makes_the_difference(eq, folder: Path) -> None:
@@ -174,3 +174,37 @@ def test_nothing_to_audit_and_a_missing_file_are_errors(eq, folder: Path) -> Non
     done = eq("audit", "tabel.csv")
     assert done.exit_code == 2
     assert "there is no file tabel.csv" in done.stderr
+
+
+def test_results_scored_like_a_library_that_rounds_are_not_accused(eq, folder: Path) -> None:
+    write(folder, "t.qrels", "a 0 x 1\nb 0 y 1\nc 0 z 1\n")
+    lists = "".join(f"{query} Q0 x 1 2 r\n{query} Q0 y 2 1 r\n" for query in "abc")
+    write(folder, "r.trec", lists)
+    scored = eq(
+        *("score", "--run", "r.trec", "--qrels", "t.qrels", "--like", "mteb"),
+        *("-m", "HR@1", "-m", "MRR@1", "-m", "HR@10", "-o", "lk"),
+    )
+    assert scored.exit_code == 0, scored.stderr
+    done = eq("audit", "lk")
+    assert done.exit_code == 0, done.stdout
+    assert "Not read" not in done.stdout
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_missing(eq, folder: Path) -> None:
+    done = eq("audit", "lg")
+    assert done.exit_code == 2
+    assert "suffix" not in done.stderr
+    assert "lg" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("t.json", '{"HR@1": 1e999}'), ("t.csv", "a,HR@1\nx,1e9999999\n")]
+)
+def test_numbers_beyond_all_bounds_do_not_stop_the_audit(eq, folder: Path, name: str, text: str) -> None:
+    assert eq("audit", write(folder, name, text)).exit_code in (0, 2)
+
+
+def test_a_declared_denominator_counts(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,MAP@3,nDCG@3\na,1.0000,0.4693\n")
+    assert eq("audit", table, "--binary").exit_code == 0
+    assert eq("audit", table, "--binary", "--map-over-relevant").exit_code == 1

@@ -32,18 +32,16 @@ Exit code 1 when something is impossible, 0 when nothing is.
 @click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
+@click.option(
+    "--map-over-relevant", is_flag=True, help="MAP is divided by relevant items, not by those found."
+)
 @options.output_options
 @pass_output
-def audit(
-    out: Output, tables: tuple[str, ...], n: int | None, one_relevant: bool, binary: bool, no_ties: bool
-) -> int:
+def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
     """See ``HELP``."""
     if not tables:
         raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
-    audits = [
-        audit_table(Path(table), n=n, one_relevant=one_relevant, binary=binary, no_ties=no_ties)
-        for table in tables
-    ]
+    audits = [audit_table(Path(table), n=n, **declared) for table in tables]
     _show(out, audits)
     return exits.GATE_FAILED if any(each.impossible for each in audits) else exits.DONE
 

@@ -20,7 +20,10 @@ def audit_part(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
     if quiet:
         return parts
     if audit.unread:
-        parts += [Paragraph(""), Paragraph(f"Not read, being no known metric: {listed(audit.unread)}")]
+        parts += [
+            Paragraph(""),
+            Paragraph(f"Not read, being no known metric or number: {listed(audit.unread)}"),
+        ]
     return [*parts, Paragraph(""), Paragraph(sentence(audit))]
 
 

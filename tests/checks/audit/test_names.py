@@ -34,8 +34,8 @@ SPELLINGS = {
     "P@5": ["P_5", "Precision@5", "precision_at_5", "P@5 (%)"],
     "R@100": ["recall_100", "Recall@100", "R@100", "eval_recall_at_100"],
     "R(capped)@100": ["R_cap@100", "R(capped)@100"],
-    "MR": ["Mean Rank (MR)", "mean_rank", "MR"],
-    "MedianRank": ["Median Rank", "median_rank", "MedR"],
+    "MR": ["Mean Rank (MR)", "mean_rank", "MR", "MR (lower is better)"],
+    "MedianRank": ["Median Rank", "median_rank", "MedR", "MdR"],
     "Acc": ["accuracy", "Acc", "best_accuracy"],
     "F1": ["f1", "F1-score", "f1_score"],
     "F1(average=weighted)": ["f1_weighted", "weighted F1", "F1(average=weighted)", "Weighted-F1"],
@@ -80,6 +80,7 @@ def test_every_metric_of_the_catalogue_is_known_by_its_name(metric) -> None:  # 
         "improvement_pct",
         "v1",
         "MRR_std",
+        "run_r",
     ],
 )
 def test_other_labels_are_no_figures(label: str) -> None:
@@ -104,3 +105,21 @@ def test_ends_and_spreads_know_whose_they_are(label: str, role: Role, metric: st
 def test_a_mistyped_label_gets_the_nearest_metric_with_its_cutoff() -> None:
     assert nearest("nDGC@10") == "did you mean nDCG@10 for nDGC@10?"
     assert nearest("zzz") == ""
+
+
+@pytest.mark.parametrize(
+    ("label", "metric", "group"),
+    [
+        ("R@1 (I2T)", "R@1", "I2T"),
+        ("HR@1 [dev]", "HR@1", "dev"),
+        ("NQ R@1 (dev)", "R@1", "NQ dev"),
+        ("Recall (10)", "R", "10"),
+        ("F1 (entity) (%)", "F1", "entity"),
+        ("Mean Reciprocal Rank (MRR)", "MRR", ""),
+        ("MRR (higher is better)", "MRR", ""),
+    ],
+)
+def test_brackets_hold_another_name_or_keep_columns_apart(label: str, metric: str, group: str) -> None:
+    found = named(label)
+    assert found is not None
+    assert (str(found.measure), found.group) == (metric, group)

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.checks.audit import audit_table
+from equipoise.checks.like import PRESETS, score_like
+from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
@@ -66,9 +68,13 @@ class Kind:
         }
 
 
-def ranking(rng: np.random.Generator, kind: Kind) -> Ranking:
-    """Runs of random scores, better for relevant items by ``skill``."""
-    qrels, run = {}, {}
+Scores = dict[str, dict[str, float]]
+
+
+def judged(rng: np.random.Generator, kind: Kind) -> tuple[dict[str, dict[str, int]], Scores]:
+    """Judgements, and runs of random scores, better for relevant items by ``skill``."""
+    qrels: dict[str, dict[str, int]] = {}
+    run: Scores = {}
     for unit in range(kind.units):
         relevant = 1 if kind.one else int(rng.integers(1, kind.items + 1))
         if kind.undefined and unit and rng.random() < 0.3:
@@ -82,6 +88,18 @@ def ranking(rng: np.random.Generator, kind: Kind) -> Ranking:
         kept = np.argsort(-scores, kind="stable")[:depth]
         qrels[f"q{unit}"] = gain
         run[f"q{unit}"] = {f"d{item}": float(scores[item]) for item in kept}
+    return qrels, run
+
+
+def ranking(rng: np.random.Generator, kind: Kind) -> Ranking:
+    """Judgements and runs as evidence, with near misses."""
+    qrels, run = judged(rng, kind)
+    return with_near_misses(rng, kind, qrels, run)
+
+
+def with_near_misses(
+    rng: np.random.Generator, kind: Kind, qrels: dict[str, dict[str, int]], run: Scores
+) -> Ranking:
     similar = {
         unit: {item: float(rng.random()) for item in found if item not in qrels[unit] and rng.random() < 0.5}
         for unit, found in run.items()
@@ -134,6 +152,94 @@ def test_no_ranking_of_any_kind_is_accused(seed: int) -> None:
         refuse_accusation(table, n=n if n else None)
     refuse_accusation(written[int(rng.integers(len(written)))], **kind.declared, **({"n": n} if n else {}))
     refuse_accusation({name: value for name, (value, _) in found.items()}, **kind.declared)
+
+
+@settings(max_examples=max(CASES // 3, 20))
+@given(seeds)
+def test_no_mixture_of_percent_and_fractions_is_accused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = Kind(rng)
+    kind.skill = float(rng.choice([-3.0, -1.0, 0.0]))
+    found = figures(ranking(rng, kind))
+    shares = [name for name in found if found[name][1]]
+    few = rng.choice(shares, min(len(shares), int(rng.integers(2, 7))), replace=False)
+    percent = {name: bool(rng.random() < 0.5) for name in few}
+    written = {name: f"{found[name][0] * (100 if percent[name] else 1):.3f}" for name in few}
+    if any(float(text) > 1 for text in written.values()):
+        refuse_accusation(written, **kind.declared)
+
+
+@settings(max_examples=max(CASES // 3, 20))
+@given(seeds)
+def test_no_random_run_is_accused_of_its_luck(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = Kind(rng)
+    kind.skill, kind.truncated, kind.undefined = 0.0, False, False
+    evidence = ranking(rng, kind)
+    counted = {"classes": kind.items} if kind.one else {}
+    for table in tables(figures(evidence)):
+        named = {"system": str(rng.choice(["random", "Chance", "random baseline"]))} | counted | table
+        refuse_accusation([named])
+        refuse_accusation([named], n=len(evidence), **kind.declared)
+
+
+@settings(max_examples=max(CASES // 6, 20))
+@given(seeds)
+def test_names_in_brackets_keep_columns_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = [Kind(rng) for _ in range(2)]
+    halves = [tables(figures(ranking(rng, kind))) for kind in kinds]
+    for first, second in zip(*halves, strict=False):
+        table = {f"{name} (dev)": text for name, text in first.items()}
+        refuse_accusation(table | {f"{name} (test)": text for name, text in second.items()})
+
+
+def over_hits(qrels: Mapping[str, Mapping[str, int]], run: Scores, k: int) -> float:
+    """Average precision at k, divided by the relevant items among the first k."""
+    values = []
+    for unit, scores in run.items():
+        best = sorted(scores, key=lambda item: -scores[item])[:k]
+        at = [rank for rank, item in enumerate(best, start=1) if item in qrels[unit]]
+        values.append(sum(found / rank for found, rank in enumerate(at, start=1)) / max(len(at), 1))
+    return float(np.mean(values))
+
+
+@settings(max_examples=max(CASES // 6, 20))
+@given(seeds)
+def test_average_precision_over_items_found_is_not_accused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kind = Kind(rng)
+    kind.graded = kind.ties = kind.undefined = False
+    qrels, run = judged(rng, kind)
+    found = figures(with_near_misses(rng, kind, qrels, run))
+    plain = {name: pair for name, pair in found.items() if not name.startswith("MAP")}
+    average = {f"MAP@{k}": (over_hits(qrels, run, k), True) for k in (1, 3, 5, 10)}
+    for table in tables(plain | average):
+        refuse_accusation(table, **kind.declared)
+
+
+def offers(preset: str, name: str) -> bool:
+    """Whether a library has a metric."""
+    try:
+        PRESETS[preset].rules(parse(name, evidence=Ranking)[0])
+    except ParameterError:
+        return False
+    return True
+
+
+@settings(max_examples=max(CASES // 4, 30))
+@given(seeds, st.sampled_from(sorted(PRESETS)))
+def test_results_scored_like_a_library_are_not_accused(seed: int, preset: str) -> None:
+    rng = np.random.default_rng(seed)
+    kind = Kind(rng)
+    qrels, run = judged(rng, kind)
+    names = ["nDCG@1", "nDCG@10", "MRR@10", "HR@1", "HR@10", "P@1", "P@5", "R@5", "R@10", "MAP@10"]
+    for unit in list(run)[1:]:
+        if rng.random() < 0.3:
+            del run[unit]
+    offered = [name for name in [*names, "MRR@1", "MRR", "MAP"] if offers(preset, name)]
+    result = score_like(run, qrels, offered, like=preset, resamples=20)
+    refuse_accusation(result.to_dict())
 
 
 @settings(max_examples=max(CASES // 6, 20))

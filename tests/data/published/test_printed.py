@@ -87,3 +87,28 @@ def test_the_value_behind_a_printed_number_lies_within_half_a_unit(value: float,
 
 def test_escaped_signs_are_no_emphasis() -> None:
     assert plain(r"a\|b \*c\* R\&D\_50\%") == "a|b *c* R&D_50%"
+
+
+@pytest.mark.parametrize("text", ["1e999", "1e9999999", "-1e400", "0.5 [0.1, 1e999]", "0.5 ± 1e999"])
+def test_numbers_beyond_all_bounds_are_no_numbers(text: str) -> None:
+    assert printed(text) is None
+
+
+def test_the_smallest_numbers_are_read() -> None:
+    number = printed("1e-9999999")
+    assert number is not None
+    assert number.value == 0.0
+
+
+@pytest.mark.parametrize(
+    "text", ["82.4 (+5.4)", "82.4 (-1.2)", "82.4% (+5.4%)", "82.4 [+5.4]", "82.4 (\u22121.2)"]
+)
+def test_a_change_in_brackets_is_left_aside(text: str) -> None:
+    number = printed(text)
+    assert number is not None
+    assert (number.value, number.ends) == (82.4, None)
+
+
+@pytest.mark.parametrize("text", ["45.1→46.2", "82.4 (5.4)"])
+def test_two_numbers_that_may_mean_anything_are_not_read(text: str) -> None:
+    assert printed(text) is None

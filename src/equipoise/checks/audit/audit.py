@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from equipoise.checks.audit.row import Row, Table
 from equipoise.checks.audit.violation import complaint, undeclared
 from equipoise.checks.base import Check, Complaint, listed
 from equipoise.data.published import Published, read_published
+from equipoise.data.published.printed import printed
+from equipoise.data.published.record import Cell
 from equipoise.data.text import PathLike
 from equipoise.errors import UnknownNameError
 from equipoise.markup import findings_table
@@ -83,12 +86,14 @@ def audit_table(
     one_relevant: bool = False,
     binary: bool = False,
     no_ties: bool = False,
+    map_over_relevant: bool = False,
 ) -> Audit:
     """Look for figures that cannot be: in a file, in every table of a folder, or in values as JSON has them.
 
     ``n`` is the number of units behind each figure. ``one_relevant`` declares that every unit has one
     relevant item, ``binary`` that items are relevant without grades, ``no_ties`` that every unit is a hit
-    or a miss. What cannot be only under an assumption that nobody declared is a note.
+    or a miss, ``map_over_relevant`` that average precision is divided by the relevant items and not by
+    those found. What cannot be only under an assumption that nobody declared is a note.
 
     >>> audit = audit_table({"HR@1": "0.3333", "P@1": "1.0000", "MRR": "0.5361"})
     >>> [finding.code for finding in audit.impossible]
@@ -97,6 +102,7 @@ def audit_table(
     'HR@1 0.3333 is printed, so the value is 0.33325 to 0.33335'
     """
     flags = {Need.ONE_RELEVANT: one_relevant, Need.BINARY: binary or one_relevant, Need.HITS: no_ties}
+    flags[Need.OVER_RELEVANT] = map_over_relevant or one_relevant
     needs = frozenset(need for need, said in flags.items() if said)
     declared = Declared(None if n is None else count(n, "n"), needs)
     sources = read_published(source, _known)
@@ -106,11 +112,19 @@ def audit_table(
     for published in sources:
         if published.records:
             read = readings(published, declared)
-            tables.append(read[0])
-            findings.update(dict.fromkeys(_in_all(read)))
+            first = next(read)
+            tables.append(first)
+            findings.update(dict.fromkeys(_in_all(first, read)))
     unread = [label for each in sources for label in each.labels if not (_known(label) or is_fact(label))]
+    unread += [f"{cell.label} {cell.text!r}" for each in sources for cell in _undeciphered(each)]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
     return Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
+
+
+def _undeciphered(published: Published) -> list[Cell]:
+    """Cells of metrics that hold digits, and no number that can be made out."""
+    cells = [cell for record in published.records for cell in record.cells if is_metric(cell.label)]
+    return [cell for cell in cells if re.search(r"\d", cell.text) and printed(cell.text) is None]
 
 
 def _known(label: str) -> bool:
@@ -118,11 +132,27 @@ def _known(label: str) -> bool:
     return is_metric(label) or label.strip().casefold() in NAMES
 
 
-def _in_all(read: Sequence[Table]) -> list[Finding]:
-    """What every reading of a table violates, as the first one says it."""
-    found = [_findings(table) for table in read]
-    shared = set(found[0]).intersection(*found[1:])
-    return [finding for key, finding in found[0].items() if key in shared]
+def _in_all(first: Table, others: Iterable[Table]) -> list[Finding]:
+    """What the first reading violates in rows that no reading allows, and what every reading violates."""
+    found = _findings(first)
+    shared, impossible = set(found), _accused(found)
+    for at, table in enumerate(others):
+        if not impossible and (at or not shared):
+            break
+        again = _findings(table)
+        shared &= set(again)
+        impossible &= _accused(again)
+    return [finding for key, finding in found.items() if key in shared or _place(key) in impossible]
+
+
+def _accused(found: Mapping[tuple[str, ...], Finding]) -> set[str]:
+    """The places of the rows that cannot be."""
+    return {_place(key) for key, each in found.items() if each.severity is Severity.ISSUE}
+
+
+def _place(key: tuple[str, ...]) -> str:
+    """The place in a key of a law; a note begins with a code of its own and is of no place."""
+    return "" if key[0] == CONDITIONAL.code else key[1]
 
 
 def _findings(table: Table) -> dict[tuple[str, ...], Finding]:

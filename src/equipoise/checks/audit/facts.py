@@ -14,11 +14,18 @@ from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell
 from equipoise.errors import ParameterError
 
-_UNITS = "queries|questions|units|samples|cases|instances|examples|documents|topics"
-UNITS = re.compile(rf"n|num_q|(?:n|num|number_of|total|test|n_test)?_?(?:{_UNITS})")
-CLASSES = re.compile(r"(?:n|num|number_of)?_?(?:classes|locations|labels)|vocab(?:ulary)?(?:_size)?")
+_COUNTED = "(?:n|num|number_of|total)?_?"
+_UNITS = "queries|questions|units|cases|instances|topics"
+UNITS = re.compile(
+    rf"n|num_q|(?:n|num|number_of|total|test|n_test)?_?(?:{_UNITS})|(?:n_)?test_(?:samples|examples)"
+)
+ASIDE = re.compile(rf"{_COUNTED}(?:documents|samples|examples|labels|trials)")
+"""Counts of something: of units or of what they are made of, of answers or of what a unit may have."""
+CLASSES = re.compile(r"(?:n|num|number_of)?_?(?:classes|locations)|vocab(?:ulary)?(?:_size)?")
 CANDIDATES = re.compile(r"(?:n|num|number_of)?_?candidates|corpus_size")
-TRIALS = re.compile(r"(?:n|num|number_of)?_?(?:configurations|configs|trials)(?:_tested|_tried)?|grid_size")
+TRIALS = re.compile(
+    r"(?:n|num|number_of)?_?(?:(?:configurations|configs)(?:_tested|_tried)?|trials_(?:tested|tried))|grid_size"
+)
 RELEVANT = re.compile(r"(?:n_|num_)?relevant_(?:per_)?(?:query|unit|item|document)")
 BROKEN_TIES = ("by_id", "optimistic", "pessimistic", "none", "broken", "no")
 LIBRARIES = (
@@ -31,6 +38,8 @@ LIBRARIES = (
     "torchmetrics",
     "sklearn",
 )
+OVER_RELEVANT = ("trec_eval", "pytrec_eval", "ranx", "mteb", "beir", "sentence-transformers")
+"""Libraries whose average precision is divided by the number of relevant items, cut or not."""
 
 
 class Need(StrEnum):
@@ -39,10 +48,14 @@ class Need(StrEnum):
     ONE_RELEVANT = "every unit has one relevant item"
     BINARY = "items are relevant or not, without grades"
     HITS = "every unit is a hit or a miss, no figure being averaged over tied scores"
+    OVER_RELEVANT = "average precision is divided by the relevant items, not by those that were found"
+    EXPECTED = "the row gives what luck earns in the long run and was not measured"
 
 
-DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HITS: "--no-ties"}
-"""The options that declare it."""
+DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HITS: "--no-ties"} | {
+    Need.OVER_RELEVANT: "--map-over-relevant"
+}
+"""The options that declare it; what was measured is said by the number of units."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,17 @@ def facts_of(cells: Iterable[Cell], where: str) -> Facts:
     """What the cells of a record say beside its figures; a count that cannot be is refused."""
     found: dict[str, int] = {}
     words: dict[str, str] = {}
+    disputed: set[str] = set()
     for label, text, *_ in cells:
         key, name = _read(label)
         words.setdefault(key, plain(text).casefold())
         if name and (key == "n" or printed(text) is not None) and text.strip():
-            found.setdefault(name, count(text, f"{label} of {where}"))
-    assumed, denied = _conventions(words, found)
+            known = found.setdefault(name, count(text, f"{label} of {where}"))
+            disputed |= {name} if known != count(text, label) else set()
+    assumed, denied = _conventions(words)
     return Facts(
-        n=found.get("n"),
+        # Two counts of units that differ leave open which of them the figures rest on.
+        n=None if "n" in disputed else found.get("n"),
         classes=found.get("classes"),
         candidates=found.get("candidates"),
         trials=found.get("trials"),
@@ -105,12 +121,13 @@ def count(value: object, subject: str) -> int:
 
 def is_fact(label: str) -> bool:
     """Whether the label is that of a count."""
-    return bool(_read(label)[1])
+    key, name = _read(label)
+    return bool(name) or ASIDE.fullmatch(key) is not None
 
 
-def _conventions(words: dict[str, str], found: dict[str, int]) -> tuple[frozenset[Need], frozenset[Need]]:
+def _conventions(words: dict[str, str]) -> tuple[frozenset[Need], frozenset[Need]]:
     assumed, denied = set(), set()
-    one = words.get("one_relevant") == "true" or words.get("relation") == "parent" or "classes" in found
+    one = words.get("one_relevant") == "true" or words.get("relation") == "parent"
     for key, text in words.items():
         if RELEVANT.fullmatch(key):
             one, several = one or text == "1", text not in ("1", "")
@@ -119,7 +136,11 @@ def _conventions(words: dict[str, str], found: dict[str, int]) -> tuple[frozense
     library = words.get("library", words.get("evaluator", ""))
     if ties in BROKEN_TIES or library in LIBRARIES or "mteb_version" in words:
         assumed.add(Need.HITS)
-    elif ties == "expected":
+    if library in OVER_RELEVANT or "mteb_version" in words:
+        assumed.add(Need.OVER_RELEVANT)
+    elif library == "torchmetrics":
+        denied.add(Need.OVER_RELEVANT)
+    if ties == "expected":
         denied.add(Need.HITS)
     if words.get("relevance") == "binary":
         assumed.add(Need.BINARY)

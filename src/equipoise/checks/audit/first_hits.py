@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, product
 from math import inf, isinf
 
 from equipoise.checks.audit.facts import Need
 from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, Span, digits
-from equipoise.checks.audit.violation import Violation, accusing
+from equipoise.checks.audit.violation import Violation, accusing, widest
 from equipoise.checks.base import Check
 from equipoise.types import Severity
 
@@ -17,12 +18,18 @@ Weight = Callable[[float], float]
 """What a unit earns whose best relevant item has this rank; it falls with the rank."""
 
 
-def hit_steps(row: Row) -> list[Figure]:
-    """The known shares of units whose best relevant item lies within a cutoff, by cutoff."""
+def known_hits(row: Row) -> list[Figure]:
+    """The shares of units with a hit within a cutoff, by cutoff; at 1 also under its other names."""
     steps = {each.k: each for each in row.series("HR")}
     first = row.one("P", 1) or row.one("MRR", 1)
     if first:
         steps.setdefault(1, first)
+    return [steps[k] for k in sorted(steps)]
+
+
+def hit_steps(row: Row) -> list[Figure]:
+    """The known hits; recall is another name for them where every unit has one relevant item."""
+    steps = {each.k: each for each in known_hits(row)}
     if Need.ONE_RELEVANT in row.facts.assumed:
         for recall in row.series("R"):
             steps.setdefault(recall.k, recall)
@@ -62,6 +69,8 @@ def impossible_reciprocals(row: Row) -> Iterator[Violation]:
                 yield from outside(target, steps, _reciprocal, ONE)
         yield from _mean_rank_too_small(row, steps)
     yield from _reciprocal_of_mean(row)
+    yield from _below_what_was_found(row)
+    yield from _gained_too_much(row)
 
 
 def outside(
@@ -125,6 +134,60 @@ def _mean_rank_too_small(row: Row, steps: Sequence[Figure]) -> Iterator[Violatio
         )
 
 
+def _below_what_was_found(row: Row) -> Iterator[Violation]:
+    """Whatever is found within k stands at rank k at worst: MRR is at least a k-th of R, P and nDCG at k."""
+    found = []
+    parts = [
+        *row.series("R"),
+        *row.series("R", capped="True"),
+        *row.series("P"),
+        *row.series("nDCG"),
+        *row.series("nDCG", gain="exp"),
+    ]
+    for part, target in product(parts, row.series("MRR", cut=False)):
+        least = part.span * (1.0 / part.k)
+        if target.k < part.k or not least.above(target.span) or (part.k == 1 and target.k == 1):
+            continue
+        if part.measure.symbol == "P" and part.k == 1:
+            continue
+        k = int(part.k)
+        share = "" if k == 1 else f" / {k}"
+        steps = (
+            f"a unit without a hit within {k} adds 0 to {part.measure}, and one with a hit adds 1 at most",
+            f"a unit with a hit within {k} has a reciprocal rank of 1/{k} at least"
+            if k > 1
+            else "a unit with a hit at the first rank has a reciprocal rank of 1",
+            part.read,
+            target.read,
+            f"so {target.measure} is at least {part.measure}{share}, which is {least}",
+        )
+        sentence = f"{target} is too small beside {part}: {digits(least.low, 4)} is the least"
+        found.append((least.low - target.span.high, Violation((target, part), sentence, steps)))
+    yield from widest(found)
+
+
+def _gained_too_much(row: Row) -> Iterator[Violation]:
+    """Between two cutoffs only units without a hit gain, 1/(j + 1) at most."""
+    found = []
+    for first, second in combinations(row.series("MRR", cut=False), 2):
+        if first.k == second.k:
+            continue
+        j = int(first.k)
+        most = first.span.high + max(0.0, 1.0 - first.span.high) / (j + 1)
+        if second.span.low > most + SLACK:
+            steps = (
+                f"a unit that earns anything within {j} earns no more behind it, and earns 1 at most",
+                f"so at least {first.measure} of the units are hits within {j}, and the others earn "
+                f"1/{j + 1} at most",
+                first.read,
+                second.read,
+                f"{second.measure} is at most {digits(most)}",
+            )
+            sentence = f"{second} is too large beside {first}: {digits(most, 4)} is the most"
+            found.append((second.span.low - most, Violation((second, first), sentence, steps)))
+    yield from widest(found)
+
+
 def _reciprocal_of_mean(row: Row) -> Iterator[Violation]:
     """The mean of 1/rank is at least one over the mean rank (Jensen's inequality)."""
     rank, reciprocal = row.one("MR"), row.one("MRR") or row.one("MAP")
@@ -155,7 +218,8 @@ Hit rates say how many units have their best relevant item within a cutoff; the 
 over the same ranks. A unit that is a hit at 1 earns 1, one that is a hit at 5 but not at 1 earns between 1/5
 and 1/2, one that is no hit at 10 earns 1/11 at most. So HR@1 <= MRR <= HR@1 + (1 - HR@1) / 2, and every
 further hit rate narrows the range. With one relevant item the same holds for MAP, and the mean rank is
-bounded by the hit rates and by one over MRR. Averages over tied scores obey it too.""",
+bounded by the hit rates and by one over MRR. Recall, precision and nDCG at k are no larger than HR@k, so
+MRR is at least a k-th of each. Averages over tied scores obey all this too.""",
     remedy="compute both from the same ranks and the same units",
     example="""\
 from equipoise.checks.audit import audit_table

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log2
 
 from equipoise.checks.audit.facts import Need
-from equipoise.checks.audit.first_hits import hit_steps, outside
+from equipoise.checks.audit.first_hits import hit_steps, known_hits, outside
 from equipoise.checks.audit.harmonic import harmonic_number
 from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, digits
@@ -38,7 +38,7 @@ def impossible_gains(row: Row) -> Iterator[Violation]:
 def _above_the_hits(row: Row, gains: list[Figure]) -> Iterator[Violation]:
     found = []
     for gain in gains:
-        for hits in row.series("HR"):
+        for hits in known_hits(row):
             if hits.k >= gain.k and gain.span.above(hits.span):
                 why = f"a unit without a hit adds 0 to {gain.measure}, and one with a hit adds 1 at most"
                 sentence = f"{gain} is above {hits}, the share of units that add anything to it"
@@ -88,7 +88,7 @@ def _beside_average_precision(row: Row, gain: Figure) -> Iterator[Violation]:
         f"{digits(most, 4)} is the most" + (f" beside {first}" if first else "")
     )
     steps = (
-        f"without grades AP@{k} is never above nDCG@{k}",
+        f"without grades AP@{k}, divided by min(k, R) or by R, is never above nDCG@{k}",
         f"a unit whose first item is not relevant earns at most {digits(share, 4)} of its nDCG@{k} as AP@{k}",
         *((f"only {first} of the units have a relevant first item",) if first else ()),
         gain.read,
@@ -96,7 +96,8 @@ def _beside_average_precision(row: Row, gain: Figure) -> Iterator[Violation]:
         f"so MAP@{k} is at most {digits(most)}",
     )
     figures = (average, gain, *((first,) if first else ()))
-    yield Violation(figures, sentence, steps, BINARY)
+    sure = bool(average.measure.parameters) or row.own
+    yield Violation(figures, sentence, steps, BINARY if sure else (*BINARY, Need.OVER_RELEVANT))
 
 
 CHECK = Check(

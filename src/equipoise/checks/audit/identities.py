@@ -73,7 +73,7 @@ def _with_one_relevant(row: Row) -> Iterator[Violation]:
         if precision and k > 1 and (precision.span * k).apart(hits.span):
             yield Violation(
                 (precision, hits),
-                f"{precision} is not a {k}th of {hits}",
+                f"{precision} is not {hits} divided by {k}",
                 (
                     f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",
                     precision.read,

@@ -28,7 +28,11 @@ def impossible_intervals(row: Row) -> Iterator[Violation]:
         if figure.ends is None:
             continue
         low, high = figure.ends
-        if low.above(figure.span) or figure.span.above(high) or low.above(high):
+        least, most = figure.measure.bounds
+        # A credible interval excludes a figure at the very end of the scale.
+        below = low.above(figure.span) and figure.span.low > least + SLACK
+        beyond = figure.span.above(high) and figure.span.high < most - SLACK
+        if below or beyond or low.above(high):
             yield _beside(figure, low, high)
         elif figure.measure.symbol in ("HR", "Acc") and not row.averaged:
             yield from _too_narrow(row, figure, low, high)

@@ -44,8 +44,8 @@ LAWS: tuple[tuple[Check, Law], ...] = (
     (parts.REVERSED, parts.reversed_parts),
     (parts.SUMS, parts.unlike_its_parts),
 )
-BY_LUCK_TOO = (chance.CHECK, bounds.CHECK)
-"""The laws for a row of chance levels: expectations, each over shuffles of its own, obey no other."""
+BY_LUCK_TOO = (identities.CHECK, monotone.CHECK, chance.CHECK, bounds.CHECK)
+"""The laws for a row of chance levels: expectations, which may rest on shuffles of their own each."""
 
 
 def violated(check: Check, law: Law, thing: Row | Table) -> Iterator[Violation]:
@@ -73,12 +73,12 @@ def condition(thing: Row | Table, check: Check, violation: Violation) -> Complai
     lacking = undeclared(thing, violation)
     if not lacking or violation.quiet or (isinstance(thing, Row) and thing.own):
         return None
-    options = " ".join(DECLARE[need] for need in lacking)
+    options = " ".join(DECLARE[need] for need in lacking if need in DECLARE)
     seen = complaint(thing, violation)
     return seen._replace(
         sentence=f"{violation.sentence}. That cannot be if {' and '.join(lacking)} ({check.code}); "
         "otherwise it may be true",
-        remedy=f"if it holds, say so with {options}, and the audit counts it",
+        remedy=f"if it holds, say so with {options}, and the audit counts it" if options else seen.remedy,
     )
 
 
@@ -89,8 +89,9 @@ CONDITIONAL = Check(
     applies_to=Row,
     function=conditional,
     why="""\
-Some laws hold only where every unit has one relevant item, where items are relevant without grades, or where
-no figure was averaged over tied scores. A table seldom says so. Without it the figures may be right, and
+Some laws hold only where every unit has one relevant item, where items are relevant without grades, where
+no figure was averaged over tied scores, or where average precision was divided by the relevant items and not
+by those found. A table seldom says so. Without it the figures may be right, and
 nothing is called impossible; with it they cannot be. The sentence names the assumption and the law, and an
 option or a column of the table declares it.""",
     remedy="find out whether the assumption holds, and declare it",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import ceil, floor
 
 from equipoise.checks.audit.facts import Need
+from equipoise.checks.audit.first_hits import hit_steps
 from equipoise.checks.audit.harmonic import harmonic_number
 from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, digits
@@ -37,6 +38,8 @@ def beyond_median(row: Row) -> Iterator[Violation]:
     for target in [row.one("MAP"), row.one("MRR"), *row.series("MAP"), *row.series("MRR")]:
         if target is not None:
             yield from _too_large(target, median)
+    for hits in hit_steps(row):
+        yield from _beside_hits(hits, median)
     mean = row.one("MR")
     if mean and mean.span.high < (max(median.span.low, 1.0) + 1) / 2 - SLACK:
         yield Violation(
@@ -80,6 +83,34 @@ def _too_large(target: Figure, median: Figure) -> Iterator[Violation]:
         )
 
 
+def _beside_hits(hits: Figure, median: Figure) -> Iterator[Violation]:
+    """Half of the ranks are at most the median and half at least; ties spread an item over 2m - 1 ranks."""
+    # A rank is whole, or half where it is averaged over a tie.
+    k, low, high = int(hits.k), ceil(2 * median.span.low - SLACK) / 2, floor(2 * median.span.high + SLACK) / 2
+    reach, start = floor(2 * high - 1), max(1, ceil(2 * low - 1))
+    least = 0.5 * min(1.0, k / reach) if k >= high - SLACK and reach >= 1 else 0.0
+    most = 0.5 + 0.5 * min(1.0, k / start) if k < low - SLACK else 1.0
+    if hits.span.high < least - SLACK:
+        side, words, bound = "small", "at most", least
+    elif hits.span.low > most + SLACK:
+        side, words, bound = "large", "at least", most
+    else:
+        return
+    yield Violation(
+        (hits, median),
+        f"{hits} is too {side} beside a median rank of {median.text}: {digits(bound, 4)} is the "
+        f"{'least' if side == 'small' else 'most'}",
+        (
+            f"half of the units have a rank of {words} the median",
+            f"a tie around rank m covers the ranks from 1 to 2m - 1 at most, and counts for {k} of them",
+            median.read,
+            hits.read,
+            f"so {hits.measure} is {'at least' if side == 'small' else 'at most'} {digits(bound)}",
+        ),
+        ONE,
+    )
+
+
 CHECK = Check(
     code="EQ404",
     title="more than the median rank allows",
@@ -90,7 +121,8 @@ CHECK = Check(
 If the median rank is m, half of the units have rank m or worse, and each of these earns 1/m at most. So with
 one relevant item a unit MRR, which is then also MAP, is at most 1/2 + 1/(2m): beside a median of 3 no system
 has more than 0.667. A figure that averages over tied scores may reach a little more, and the sentence says
-how much. The mean rank in turn is at least (m + 1) / 2.""",
+how much. Likewise at least half of the units are hits within rank m, and at most half of them before it
+unless ties are averaged over. The mean rank in turn is at least (m + 1) / 2.""",
     remedy="see whether MAP and the ranks are of the same run, and whether MAP counts more than one item",
     example="""\
 from equipoise.checks.audit import audit_table

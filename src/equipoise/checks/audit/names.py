@@ -46,7 +46,7 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:spearman_)?rho|spearman_?ρ|ρ|spearman_correlation", "Spearman"),
         (r"pearson_correlation", "Pearson"),
         (r"mean_?rank", "MR"),
-        (r"med(?:ian)?_?r(?:ank)?", "MedianRank"),
+        (r"med(?:ian)?_?r(?:ank)?|md_?r", "MedianRank"),
         (r"mean_map", "MAP"),
         (r"f1_score|f_1|f1_measure|f_measure", "F1"),
     )
@@ -55,6 +55,7 @@ _AVERAGED = re.compile(
     rf"(?i)^(?:(?P<first>{'|'.join(AVERAGES)})(?:_?avg)?_)?(?P<what>f1(?:_?score)?|f_1|precision|recall|p|r)"
     rf"(?:_\(?(?P<last>{'|'.join(AVERAGES)})(?:_?avg)?\)?)?$"
 )
+_DIRECTION = re.compile(r"(?i)\s*(?:(?:higher|lower|larger|smaller)(?: is| =)? better)?\s*")
 _SEPARATORS = re.compile(r"[\s/:._-]+")
 LONGEST = 120
 _ALONE = 2
@@ -118,7 +119,8 @@ def nearest(label: str) -> str:
 
 def _value(text: str) -> Named | None:
     for group, candidate in _candidates(text):
-        measure = _measure(candidate, alone=not group)
+        bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
+        measure = _measure(candidate, alone=not group or bracketed)
         if measure is not None:
             return Named(measure, group=_joined(group))
     return None
@@ -138,12 +140,18 @@ def _beside_a_value(text: str) -> Named | None:
 
 
 def _candidates(text: str) -> Iterator[tuple[str, str]]:
-    """The text, what stands before or in its brackets, and what stands behind other words."""
+    """The text, what stands before or in its brackets, and what stands behind other words.
+
+    Brackets that hold a metric give it another name; whatever else they hold keeps columns apart.
+    """
     yield "", text
-    brackets = re.fullmatch(r"(.*?)\s*\(([^()]*)\)", text)
+    brackets = re.fullmatch(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]", text)
     if brackets:
-        yield "", brackets[1]
+        same = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], alone=True)
+        yield "" if same else brackets[2], brackets[1]
         yield "", brackets[2]
+        for match in _SEPARATORS.finditer(brackets[1]):
+            yield f"{brackets[1][: match.start()]} {brackets[2]}", brackets[1][match.end() :]
     for match in _SEPARATORS.finditer(text):
         yield text[: match.start()], text[match.end() :]
 

@@ -11,7 +11,7 @@ from equipoise.checks.base import Check, counted
 from equipoise.data.published.printed import Printed
 from equipoise.types import Severity
 
-OF_THE_DATA = ("graph_density", "clustering_coefficient", "density")
+OF_THE_DATA = ("graph_density", "clustering_coefficient")
 """Properties of the graph of the test data; no model changes them."""
 BLENDS: dict[str, tuple[tuple[float, str], ...]] = {
     "semantic_similarity_score": ((0.4, "accuracy"), (0.4, "correlation"), (0.2, "1-mae")),

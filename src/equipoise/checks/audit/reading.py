@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from equipoise.checks.audit.facts import Facts, Need, facts_of
 from equipoise.checks.audit.measure import AVERAGES, Measure
 from equipoise.checks.audit.names import Role, named
 from equipoise.checks.audit.row import Figure, Row, Table
 from equipoise.checks.audit.span import Span
+from equipoise.data.published.markup import plain
 from equipoise.data.published.printed import Printed, exactly, printed
 from equipoise.data.published.record import Cell, Published, Record
 from equipoise.errors import ParameterError
@@ -31,6 +33,9 @@ class Declared:
     needs: frozenset[Need] = frozenset()
 
 
+Column = tuple[str, Measure]
+
+
 @dataclass(frozen=True)
 class Draft:
     """A figure before its unit is decided; ``percent`` is None where no sign says anything."""
@@ -43,13 +48,20 @@ class Draft:
     ends: tuple[Printed, Printed] | None
 
     @property
-    def column(self) -> tuple[str, Measure]:
+    def column(self) -> Column:
         """Figures of one column have one unit."""
         return self.group, self.measure
 
 
-def readings(published: Published, declared: Declared) -> list[Table]:
-    """The table as its figures can be read: once, or with unsigned columns as fractions and as percent."""
+MIXED = 6
+"""So many columns are read in every mixture of fractions and percent."""
+
+
+def readings(published: Published, declared: Declared) -> Iterator[Table]:
+    """The table as its figures can be read: unsigned columns as fractions or as percent, in every mixture.
+
+    Where they are many, all columns of one metric are taken to have one unit.
+    """
     drafts = [(record, _drafts(record)) for record in published.records]
     every = [each for _, found in drafts for each in found if each.measure.is_share]
     unsigned = [each for each in every if each.percent is None]
@@ -57,24 +69,40 @@ def readings(published: Published, declared: Declared) -> list[Table]:
     unsure = {each.column for each in unsigned} - over if over else set()
     rows = [(record, found) for record, found in drafts if found or _others(record)]
     names = {each.column: each.cell.label for each in unsigned}
-    tables = []
-    for percents in [over, over | unsure] if unsure else [over]:
+    for more in _mixtures(unsure):
+        percents = over | more
         made = [row for record, found in rows for row in _rows(record, found, percents, published, declared)]
-        tables.append(
-            Table(
-                published.name,
-                tuple(made),
-                tuple(sorted(names[each] for each in unsure)),
-                tuple(sorted(names[each] for each in over)) if unsure else (),
-            )
+        yield Table(
+            published.name,
+            tuple(made),
+            tuple(sorted(names[each] for each in unsure)),
+            tuple(sorted(names[each] for each in over)) if unsure else (),
         )
-    return tables
+
+
+def _mixtures(unsure: set[Column]) -> Iterator[set[Column]]:
+    """Which of the columns are percent: none, all, and everything between."""
+    if not unsure:
+        yield set()
+        return
+    yield from (set(), unsure)
+    parts: list[set[Column]] = [{each} for each in sorted(unsure, key=str)]
+    if len(parts) > MIXED:
+        symbols = sorted({measure.symbol for _, measure in unsure})
+        parts = [{each for each in unsure if each[1].symbol == symbol} for symbol in symbols]
+    for some in range(1, len(parts)):
+        for chosen in combinations(parts, some):
+            yield set().union(*chosen)
 
 
 def _drafts(record: Record) -> list[Draft]:
     found: list[Draft] = []
     ends: dict[tuple[str, Measure | None], dict[Role, Printed]] = {}
     report = _REPORT.search(record.name)
+    # Scored like a library, every metric has its own rules for ties and for queries that are missing.
+    like = any(cell.label == "like" and cell.text for cell in record.cells)
+    # A table with AP beside mAP has two metrics: one threshold or class, and the mean over several.
+    single = any(map(_single, record.cells)) and any(map(_mean, record.cells))
     for cell in record.cells:
         label = named(cell.label)
         number = None if label is None or not cell.text else printed(cell.text)
@@ -86,7 +114,9 @@ def _drafts(record: Record) -> list[Draft]:
         elif label.role is Role.VALUE and label.measure is not None:
             measure = _averaged(label.measure, report[1].casefold() if report else "")
             percent = True if label.percent or number.percent else (False if cell.exact else None)
-            found.append(Draft(measure, label.group, cell, number, percent, number.ends))
+            apart = "AP" if single and _single(cell) else measure.symbol if like and cell.exact else ""
+            group = " ".join(filter(None, (label.group, apart)))
+            found.append(Draft(measure, group, cell, number, percent, number.ends))
     for (group, owner), pair in ends.items():
         owned = _owner(found, group, owner)
         if owned is not None and len(pair) == 2:
@@ -94,10 +124,18 @@ def _drafts(record: Record) -> list[Draft]:
     return found
 
 
+def _single(cell: Cell) -> bool:
+    return plain(cell.label).casefold().partition("@")[0].strip() == "ap"
+
+
+def _mean(cell: Cell) -> bool:
+    return plain(cell.label).casefold().partition("@")[0].strip() == "map"
+
+
 def _averaged(measure: Measure, average: str) -> Measure:
     """In a row such as ``macro avg`` precision, recall and F1 are macro averages."""
-    plain = measure.symbol in ("P", "R", "F1") and measure.k is None and not measure.parameters
-    return replace(measure, parameters=(("average", average),)) if average and plain else measure
+    bare = measure.symbol in ("P", "R", "F1") and measure.k is None and not measure.parameters
+    return replace(measure, parameters=(("average", average),)) if average and bare else measure
 
 
 def _owner(found: Sequence[Draft], group: str, measure: Measure | None) -> int | None:
@@ -118,7 +156,7 @@ def _owner(found: Sequence[Draft], group: str, measure: Measure | None) -> int |
 def _rows(
     record: Record,
     drafts: Sequence[Draft],
-    percents: set[tuple[str, Measure]],
+    percents: set[Column],
     published: Published,
     declared: Declared,
 ) -> list[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from equipoise.checks.audit.first_hits import known_hits
 from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, Span, digits
 from equipoise.checks.audit.violation import Violation, accusing, widest
@@ -88,9 +89,12 @@ def _at_most_the_hits(row: Row) -> Iterator[Violation]:
     """A unit without a hit earns nothing, and one with a hit 1 at most; MaxOntSim gives every hit 1."""
     found = []
     earning = [*row.series("R"), *row.series("MAP"), *row.series("MAP", norm="R"), *row.series("MRR")]
-    for hits in row.series("HR"):
+    for hits in known_hits(row):
         for part in earning:
-            if part.k <= hits.k and not (part.measure.symbol == "MRR" and hits.k == 1):
+            # At the first rank other laws hold precision, recall and reciprocal rank together.
+            by_precision = hits.measure.symbol == "P" and part.measure.symbol == "R"
+            told = hits.k == 1 and (part.measure.symbol == "MRR" or by_precision)
+            if part.k <= hits.k and not told:
                 found += _exceeds(
                     part, hits, f"a unit without a hit adds 0 to {part.measure}, others 1 at most"
                 )

@@ -17,6 +17,11 @@ _ENDS = re.compile(
     rf"[\[(]\s*({_NUMBER})\s*(%?)\s*(?:,|;|–|—|-|\bto\b)\s*({_NUMBER})\s*(%?)\s*[\])]\)?",
     re.IGNORECASE,
 )
+_CHANGE = re.compile(rf"\s*[(\[](?=\s*[-+\u2212])\s*{_NUMBER}\s*%?\s*[)\]]")
+"""What a figure has gained or lost, as in ``82.4 (+5.4)``."""
+_PRESET_DIGITS = 5
+"""Presets of libraries round to so many digits before they report."""
+_LARGEST_EXPONENT = 300
 _MARKS = re.compile(r"[\s*†‡§¶,a-e¹²³⁴⁵ᵃᵇᶜ]*")
 _THOUSANDS = re.compile(r"^[-+\u2212]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
 
@@ -71,7 +76,10 @@ def printed(text: str) -> Printed | None:
     if found := _ENDS.match(rest):
         ends = (_end(found[1], found[2], percent), _end(found[3], found[4], percent))
         rest = rest[found.end() :]
-    if not _MARKS.fullmatch(rest.removeprefix("%")) or not isfinite(value.value):
+    elif found := _CHANGE.match(rest):
+        rest = rest[found.end() :]
+    finite = all(map(isfinite, (value.value, spread or 0.0, *(each.value for each in ends or ()))))
+    if not _MARKS.fullmatch(rest.removeprefix("%")) or not finite:
         return None
     # A figure that says "about" may be off by a whole unit of its last digit.
     half = value.half * 2 if match["about"] else value.half
@@ -80,9 +88,15 @@ def printed(text: str) -> Printed | None:
 
 
 def exactly(number: Printed) -> Printed:
-    """The same number, known to its last digit: a program wrote it and nobody rounded it."""
+    """The same number, known to its last digit: this program wrote it, rounded by a preset at most.
+
+    >>> exactly(printed("0.3333333333333333")).half, exactly(printed("0.33333")).half
+    (0.0, 5e-06)
+    """
     ends = number.ends and (exactly(number.ends[0]), exactly(number.ends[1]))
-    return Printed(number.text, number.value, 0.0, number.percent, number.spread, ends)
+    rounded = round(number.value, _PRESET_DIGITS) == number.value
+    half = 0.5 * 10.0**-_PRESET_DIGITS if rounded else 0.0
+    return Printed(number.text, number.value, half, number.percent, number.spread, ends)
 
 
 def _end(number: str, sign: str, percent: bool) -> Printed:
@@ -96,4 +110,5 @@ def _plain_number(text: str) -> Printed:
     digits = digits.replace(",", "") if _THOUSANDS.match(text) else digits.replace(",", ".")
     mantissa, _, exponent = digits.casefold().partition("e")
     decimals = len(mantissa.partition(".")[2])
-    return Printed(text, float(digits), 0.5 * 10.0 ** (int(exponent or 0) - decimals))
+    size = max(-_LARGEST_EXPONENT, min(int(exponent or 0) - decimals, _LARGEST_EXPONENT))
+    return Printed(text, float(digits), 0.5 * 10.0**size)

@@ -50,6 +50,8 @@ def read_file(path: PathLike, known: Known) -> list[Published]:
     """The tables of one file, read as its suffix says."""
     name = Path(path).name.casefold().removesuffix(".gz")
     form = FORMATS.get(Path(name).suffix)
+    if form is None and not Path(path).exists():
+        open_text(path)
     if form is None:
         raise FormatError(
             f"{shown(path)} has a suffix that names no kind of table", hint=f"use one of {', '.join(FORMATS)}"

@@ -59,11 +59,13 @@ def labels_of(value: Any, known: Known) -> list[str]:
     stack = [value]
     while stack:
         each = stack.pop()
+        if _is_figure(each):
+            continue
         if isinstance(each, Mapping):
             found = {str(key): None for key, inner in each.items() if _is_number(inner)}
             every |= found
             beside |= found if any(map(known, found)) else {}
-            stack.extend(each.values())
+            stack.extend(inner for key, inner in each.items() if key not in (*_PASSED, "settings"))
         elif isinstance(each, Sequence) and not isinstance(each, str):
             stack.extend(each)
     return list(beside or every)
