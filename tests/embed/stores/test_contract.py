@@ -54,6 +54,19 @@ def assert_nearest(
         assert (np.diff(hits.scores[at]) <= 0).all()
 
 
+def assert_mostly_found(hits: Hits, held: dict[str, np.ndarray[Any, Any]], queries: Any) -> None:
+    """An approximate index may leave a row short, but what it finds is scored right and is nearly all."""
+    found = 0
+    for ids, scores, query in zip(hits.ids.tolist(), hits.scores, queries, strict=True):
+        there = [name for name in ids if name is not None]
+        assert ids == there + [None] * (len(ids) - len(there))
+        own = similarity("dot", query, np.array([held[name] for name in there]))
+        np.testing.assert_allclose(scores[: len(there)], own, rtol=1e-5, atol=1e-5)
+        assert np.isneginf(scores[len(there) :]).all()
+        found += len(set(there))
+    assert found > 0.95 * len(held) * len(queries)
+
+
 def filled(made: Store, count: int, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
     """Some random vectors put into a store, and what they are."""
     rows = np.random.default_rng(seed).normal(size=(count, made.dims)).astype(np.float32)
@@ -189,7 +202,11 @@ def test_many_queries_and_a_large_k_are_answered(make: Any) -> None:
     made = make(4, "dot")
     held = filled(made, 300, seed=3)
     queries = np.random.default_rng(4).normal(size=(40, 4))
-    assert_nearest(made.search(queries, 300), held, queries, 300, "dot")
+    hits = made.search(queries, 300)
+    if made.exact:
+        assert_nearest(hits, held, queries, 300, "dot")
+    else:
+        assert_mostly_found(hits, held, queries)
 
 
 def test_what_was_stored_is_there_again(make_persistent: Any) -> None:
