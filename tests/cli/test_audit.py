@@ -208,3 +208,10 @@ def test_a_declared_denominator_counts(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,MAP@3,nDCG@3\na,1.0000,0.4693\n")
     assert eq("audit", table, "--binary").exit_code == 0
     assert eq("audit", table, "--binary", "--map-over-relevant").exit_code == 1
+
+
+def test_a_table_whose_figures_cannot_be_read_is_no_clean_table(eq, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"HR@1": 1e999}')
+    done = eq("audit", str(tmp_path / "t.json"))
+    assert done.exit_code == 2
+    assert "1e999" in done.stderr

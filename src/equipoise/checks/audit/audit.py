@@ -19,7 +19,7 @@ from equipoise.data.published import Published, read_published
 from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell
 from equipoise.data.text import PathLike
-from equipoise.errors import UnknownNameError
+from equipoise.errors import InputError, UnknownNameError
 from equipoise.markup import findings_table
 from equipoise.types import Finding, Severity
 
@@ -116,9 +116,16 @@ def audit_table(
             tables.append(first)
             findings.update(dict.fromkeys(_in_all(first, read)))
     unread = [label for each in sources for label in each.labels if not (_known(label) or is_fact(label))]
-    unread += [f"{cell.label} {cell.text!r}" for each in sources for cell in _undeciphered(each)]
+    dark = [f"{cell.label} {cell.text!r}" for each in sources for cell in _undeciphered(each)]
+    unread += dark
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
-    return Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
+    found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
+    if dark and not found.figures:
+        raise InputError(
+            f"{name} names metrics, and none of their figures can be read: {listed(dark)}",
+            hint="a figure is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
+        )
+    return found
 
 
 def _undeciphered(published: Published) -> list[Cell]:
