@@ -40,7 +40,7 @@ def rows(quick: bool) -> list[Row]:
     if is_installed("wordllama"):
         many = cloze(text, 100 if quick else QUESTIONS)
         lines.append(beside("static model", wordllama(), text, asked, grid, times=3))
-        lines.append(beside("static model", wordllama(), text, many, grid, target=20.0))
+        lines.append(beside("static model", wordllama(), text, many, grid, target=20.0, times=3))
     if is_installed("minilm") and find_spec("sentence_transformers"):
         lines.append(beside("MiniLM", minilm(), text, asked, grid, target=3.0))
     return lines
