@@ -350,3 +350,17 @@ def test_the_summary_names_the_optimistic_figures_as_such(found: FairComparison)
 def test_verbose_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
     optimize_model("hash", TEXT, ASKED, verbose=True, **SETTINGS)
     assert "had no say in the parameters" in capsys.readouterr().out
+
+
+def test_slices_as_data_say_which_slice_they_are(found: FairComparison) -> None:
+    for name, slices in found.to_dict()["slices"].items():
+        shown = [each["slice"] for each in slices]
+        assert shown == [{each.name: each.value} for each in found.slices[name]]
+        assert [each["value"] for each in slices] == [each.estimate.value for each in found.slices[name]]
+
+
+def test_a_chunk_id_stands_for_one_text_whatever_the_chunking(found: FairComparison) -> None:
+    for done in found.outcomes:
+        kept = [each for detail in done.details.values() for each in detail.retrieved]
+        assert len({each.id for each in kept}) == len({(each.id, each.text) for each in kept})
+        assert not any(" " in each.id for each in kept)

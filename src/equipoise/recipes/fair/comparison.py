@@ -118,7 +118,7 @@ class FairComparison(Sequence[OptimizationResult]):
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "mcnemar": [] if self.mcnemar is None else self.mcnemar.to_dict()["contrasts"],
             "slices": {
-                name: [{"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in slices]
+                name: [{"slice": {each.name: each.value}, **each.estimate.to_dict()} for each in slices]
                 for name, slices in self.slices.items()
             },
             "findings": [

@@ -139,7 +139,13 @@ def _details(
         seen = observed[chunking]
         right = set(seen.search.holders[row].tolist())
         found = (
-            Retrieved(f"chunk {at + 1}", seen.cut.chunks[at].text, score, at in right, where[chunking][at])
+            Retrieved(
+                f"{chunking.chunker}-{chunking.chunk_size}-{chunking.overlap}-{at + 1}",
+                seen.cut.chunks[at].text,
+                score,
+                at in right,
+                where[chunking][at],
+            )
             for at, score in zip(
                 seen.search.order[row, :k].tolist(), seen.search.scores[row, :k].tolist(), strict=True
             )
