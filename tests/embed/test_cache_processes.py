@@ -55,10 +55,12 @@ def start(code: str, *words: object, **options: object) -> subprocess.Popen[str]
     return subprocess.Popen(command, env=environment(), **pipes, **options)  # type: ignore[call-overload]
 
 
-def finished(process: subprocess.Popen[str]) -> str:
-    said, complained = process.communicate(timeout=60)
-    assert process.returncode == 0, complained
-    return said
+def finished(*processes: subprocess.Popen[str]) -> str:
+    """What they said, once all have ended well; every one is waited for before any is judged."""
+    ends = [process.communicate(timeout=60) for process in processes]
+    for process, (_, complained) in zip(processes, ends, strict=True):
+        assert process.returncode == 0, complained
+    return "".join(said for said, _ in ends)
 
 
 def test_several_processes_write_and_read_the_same_new_file(tmp_path: Path) -> None:
@@ -75,8 +77,7 @@ def test_several_processes_write_and_read_the_same_new_file(tmp_path: Path) -> N
     assert cache.damaged == 0
     """
     path = tmp_path / "vectors.sqlite"
-    for process in [start(code, path, number) for number in range(4)]:
-        finished(process)
+    finished(*(start(code, path, number) for number in range(4)))
     cache = Cache(path)
     texts = [f"{who} {batch} {number}" for who in range(4) for batch in range(12) for number in range(30)]
     texts += [f"shared {batch} {number}" for batch in range(12) for number in range(20)]
@@ -123,10 +124,9 @@ def test_processes_that_find_a_damaged_file_together_go_on_together(tmp_path: Pa
         put(cache, [f"{sys.argv[2]} {batch} {number}" for number in range(20)])
     assert cache.working, cache.troubles
     """
-    for process in [start(code, path, number) for number in range(3)]:
-        finished(process)
+    finished(*(start(code, path, number) for number in range(6)))
     cache = Cache(path)
-    texts = [f"{who} {batch} {number}" for who in range(3) for batch in range(10) for number in range(20)]
+    texts = [f"{who} {batch} {number}" for who in range(6) for batch in range(10) for number in range(20)]
     for index, row in cache.get_many(MODEL, ROLE, texts, DIMS).items():
         assert row.tobytes() == vector(texts[index]).tobytes()
     assert any(each.read_bytes().startswith(b"not a database") for each in tmp_path.glob("*.damaged-*"))

@@ -63,8 +63,9 @@ def _patiently(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    # In this order: tables and mark are committed together, so whoever sees the tables sees the mark after.
     (made,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
     if made and application != APPLICATION:
         raise StoreError(
             f"{path} is a database of another program", hint="set EQUIPOISE_CACHE to another folder"
@@ -133,13 +134,35 @@ def move_aside(path: Path, inode: int | None) -> Path | None:
 
     The log goes first: beside a new database it would be read as that one's.
     """
-    if inode is None or inode_of(path) != inode:
-        return None
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    for suffix in ("-wal", "-shm", ""):
-        with suppress(FileNotFoundError):
-            os.replace(f"{path}{suffix}", f"{target}{suffix}")
+    with _alone(path) as held:
+        if held is None or not held == inode == inode_of(path):
+            return None
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                os.replace(f"{path}{suffix}", f"{target}{suffix}")
     return target
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[int | None]:
+    """The inode of the file at the path, while no other process may move that file; None when there is none.
+
+    Whoever waits here for the damaged file finds, when its turn comes, that another one stands at the path.
+    """
+    try:
+        held = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        with suppress(ImportError):  # no such locks on Windows, where an open file cannot be renamed anyway
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield os.fstat(held).st_ino
+    finally:
+        os.close(held)
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
