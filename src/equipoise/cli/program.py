@@ -20,6 +20,12 @@ COMMANDS = {
     "compare": Entry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
     "fair": Entry("equipoise.cli.fair.group:fair", "Compare embedding models on a document of your own."),
     "places": Entry("equipoise.cli.places.group:places", "Score next-place models, beside their baselines."),
+    "accounts": Entry(
+        "equipoise.cli.accounts.group:accounts", "Embed a chart of accounts, or any tree, and judge it."
+    ),
+    "phenotypes": Entry(
+        "equipoise.cli.phenotypes.group:phenotypes", "Find clinical terms, and compare what finds them."
+    ),
     "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
     "audit": Entry("equipoise.cli.audit:audit", "Find figures in a published table that cannot be."),
     "gate": Entry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),

@@ -1,0 +1,1 @@
+"""Trees from databases and files, and the embedders trained on them."""

@@ -1,0 +1,1 @@
+"""Charts of accounts, and any other tree, by the names of their source."""

@@ -1,0 +1,1 @@
+"""Phenotype terms, by the names of their source."""
