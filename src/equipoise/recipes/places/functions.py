@@ -29,18 +29,18 @@ COUNTS = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 
 
 def calculate_correct_total_prediction(
-    logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED
+    logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
 ) -> tuple[Floats, Ints, Ints]:
     """All that a batch adds: the sums, the true labels and the top-1 predictions.
 
     The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10
-    and the number of rows. Labels and predictions are for F1.
+    and the number of rows. Labels and predictions are for F1. ``compiled`` is that of ``classify``.
 
     >>> sums, true, top1 = calculate_correct_total_prediction(np.eye(12)[[3, 4]], [3, 5])
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    found = classify(logits, true_y, ks=CUTOFFS)
+    found = classify(logits, true_y, ks=CUTOFFS, compiled=compiled)
     ranking = found.ranking.ordered(tie_policy(ties))
     sums = [*(_hits(ranking, k) for k in CUTOFFS), _reciprocals(ranking), _gains(ranking, NDCG_AT)]
     return np.array([*sums, float(len(found))]), found.labels.true, found.labels.predicted

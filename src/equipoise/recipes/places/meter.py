@@ -36,8 +36,8 @@ class PlaceMeter:
     """Collects batches of logits; any split of the rows and any order of merging give the same bytes.
 
     ``padding`` names columns that are no classes, ``unseen`` classes that training never saw; rows whose
-    target is ``ignore_index`` are counted and left out. Only counts are kept, never the logits, so a meter is
-    small, pickles, and crosses to another process.
+    target is ``ignore_index`` are counted and left out; ``compiled`` is that of ``classify``. Only counts are
+    kept, never the logits, so a meter is small, pickles, and crosses to another process.
 
     >>> meter = PlaceMeter(ks=(1, 2))
     >>> meter.update(np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]), [1, 1])
@@ -51,6 +51,7 @@ class PlaceMeter:
     unseen: Any = None
     ties: str = "expected"
     ignore_index: int | None = None
+    compiled: bool | None = None
     batches: list[Batch] = field(default_factory=list, repr=False)
     ignored: int = 0
 
@@ -79,7 +80,9 @@ class PlaceMeter:
             logits, targets, kept = self._without_ignored(logits, targets, kept)
         if not len(logits):
             return
-        seen = classify(logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks)
+        seen = classify(
+            logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks, compiled=self.compiled
+        )
         if self.batches:
             self._refuse_another_kind(seen, kept)
         self.batches.append(Batch(seen, **kept))

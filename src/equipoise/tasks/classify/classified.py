@@ -13,6 +13,7 @@ from equipoise.errors import NotFiniteError
 from equipoise.evidence.columns import unique_ids
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
+from equipoise.tasks.classify.compiled import CompiledRows, use_compiled
 from equipoise.tasks.classify.device import DeviceRows
 from equipoise.tasks.classify.guard import (
     candidate_columns,
@@ -29,6 +30,8 @@ from equipoise.types import Bools, Floats, Ints
 CUTOFFS = (1, 3, 5, 10)
 HOST_BLOCK = 4 << 20
 """Bytes of scores looked at in one go in host memory: they stay in the cache between the looks."""
+COMPILED_BLOCK = 1 << 26
+"""The same for the compiled kernel, which looks at rows one by one; it bounds what of a file is in memory."""
 DEVICE_BLOCK = 1 << 28
 """The same on another device, where it bounds the memory that comparisons need."""
 
@@ -89,13 +92,16 @@ def classify(
     ks: Iterable[int] = (),
     block_bytes: int | None = None,
     probabilities: bool = False,
+    compiled: bool | None = None,
 ) -> Classified:
     """Where the target of each row landed and which class came first, from one read of the scores.
 
     ``scores`` is a (units, classes) matrix of logits or probabilities: numpy, also memory-mapped and larger
     than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
     are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
-    are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered.
+    are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
+    asks for numba's kernel in host memory, which takes seconds to compile and then little more than reading;
+    by itself only the largest matrices use it. The counts are the same.
 
     >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
     >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()
@@ -108,7 +114,7 @@ def classify(
     checked_cutoffs(ks, classes)
     true = checked_targets(targets, rows, width, columns)
     hidden = class_codes(unseen, width, "unseen")
-    placed = _placed(scores, columns.places(true), columns, block_bytes, probabilities)
+    placed = _placed(scores, columns.places(true), columns, _Way(block_bytes, probabilities, compiled))
     ids = unique_ids(unit_ids, rows)
     pool = np.full(rows, classes, dtype=np.int64)
     return Classified(
@@ -130,22 +136,37 @@ def classify(
     )
 
 
-def _placed(
-    scores: Any, targets: Ints, columns: Columns, block_bytes: int | None, probabilities: bool
-) -> Placed:
+@dataclass(frozen=True)
+class _Way:
+    """How the rows are to be looked at."""
+
+    block_bytes: int | None
+    probabilities: bool
+    compiled: bool | None
+
+    def look(self, scores: Any, columns: Columns) -> tuple[HostRows | DeviceRows, int]:
+        """What looks at a block of rows, and how many these are."""
+        rows, row_bytes = len(scores), int(scores.shape[1]) * scores.dtype.itemsize
+
+        def step(usual: int) -> int:
+            return max(1, min((self.block_bytes or usual) // row_bytes, rows))
+
+        if not isinstance(scores, np.ndarray):
+            look = DeviceRows(columns, probabilities=self.probabilities)
+            whole = self.block_bytes is None and not look.needs_blocks(scores)
+            return look, max(1, rows) if whole else step(DEVICE_BLOCK)
+        if columns.span is not None and use_compiled(scores, self.compiled):
+            size = step(HOST_BLOCK if self.probabilities else COMPILED_BLOCK)
+            return CompiledRows(columns, size, probabilities=self.probabilities), size
+        size = step(HOST_BLOCK)
+        return HostRows(columns, size, probabilities=self.probabilities), size
+
+
+def _placed(scores: Any, targets: Ints, columns: Columns, way: _Way) -> Placed:
     """All rows, a block at a time."""
-    on_host = isinstance(scores, np.ndarray)
-    size = block_bytes or (HOST_BLOCK if on_host else DEVICE_BLOCK)
-    step = max(1, min(size // (int(scores.shape[1]) * scores.dtype.itemsize), len(targets)))
-    look: HostRows | DeviceRows
-    if on_host:
-        look = HostRows(columns, step, probabilities=probabilities)
-    else:
-        look = DeviceRows(columns, probabilities=probabilities)
-        if block_bytes is None and not look.needs_blocks(scores):
-            step = max(1, len(targets))
-    pages = Pages(scores) if on_host else None
-    found = Placed.empty(len(targets), probabilities=probabilities)
+    look, step = way.look(scores, columns)
+    pages = Pages(scores) if isinstance(scores, np.ndarray) else None
+    found = Placed.empty(len(targets), probabilities=way.probabilities)
     for start in range(0, len(targets), step):
         part = slice(start, min(start + step, len(targets)))
         block = scores[part]

@@ -52,7 +52,7 @@ def candidate_columns(padding: Any, width: int) -> Columns:
             f"all {width} classes are padding, and nothing is left to predict",
             hint="name only the columns that are no class",
         )
-    return Columns(np.setdiff1d(np.arange(width), dropped))
+    return Columns(np.delete(np.arange(width), dropped))
 
 
 def checked_targets(targets: Any, rows: int, width: int, columns: Columns) -> Ints:

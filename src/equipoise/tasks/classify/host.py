@@ -8,7 +8,8 @@ nothing more has to be known. Where few are left, these alone are looked at agai
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,23 @@ _FEW = 100
 """One in so many scores of a row are few: to pick them out costs less than three more looks at the row."""
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Of each row: classes above the target and tied with it, the first class, its score, if it is tied."""
+
+    above: Ints
+    tied: Ints
+    predicted: Ints
+    largest: NDArray[Any]
+    shared: Bools
+
+    @classmethod
+    def empty(cls, rows: int, dtype: np.dtype[Any]) -> Self:
+        """Room for so many rows."""
+        above, tied, predicted = np.zeros((3, rows), dtype=np.int64)
+        return cls(above, tied, predicted, np.zeros(rows, dtype), np.zeros(rows, dtype=bool))
+
+
 class HostRows:
     """Places the targets of blocks of at most so many rows; the memory for flags is used again and again.
 
@@ -44,16 +62,27 @@ class HostRows:
     def __init__(self, columns: Columns, rows: int, *, probabilities: bool = False) -> None:
         self.columns = columns
         self.probabilities = probabilities
-        self.flags = _Flags(rows, len(columns.codes))
+        self.rows = rows
+
+    @cached_property
+    def _flags(self) -> _Flags:
+        return _Flags(self.rows, len(self.columns.codes))
 
     def __call__(self, block: NDArray[Any], targets: Ints) -> Placed:
         """Where the targets (places among the columns) of the block landed."""
+        limit = block[np.arange(len(block)), targets]
+        seen = self.looked(block, targets, limit)
+        before = self._before(block, targets, limit, np.flatnonzero(seen.tied))
+        shares = _softmax(block, seen.largest, limit) if self.probabilities else (None, None)
+        return Placed(seen.above, seen.tied, before, seen.predicted, seen.shared, *shares)
+
+    def looked(self, block: NDArray[Any], targets: Ints, limit: NDArray[Any]) -> Looked:
+        """Where targets with these scores landed, and what came first; a NaN is refused."""
         rows, width = block.shape
-        limit = block[np.arange(rows), targets]
         with np.errstate():  # the size of the buffer is restored with it
             np.setbufsize(_BUFFER)
             # A NaN is not below anything, so that no row with one passes for a target that came first.
-            left = width - self.flags.below(block, limit)
+            left = width - self._flags.below(block, limit)
             tops = _Tops(targets.copy(), limit.copy(), np.zeros(rows, np.int64), np.zeros(rows, dtype=bool))
             few = left <= max(1, width // _FEW)
             if 2 * np.count_nonzero(few) < rows:
@@ -63,9 +92,7 @@ class HostRows:
                 tops.put(some := np.flatnonzero(few & (left > 1)), self._of_few(block, limit, some, left))
                 tops.put(many := np.flatnonzero(~few), self._of_all(block[many], limit[many]))
         refuse_nan(tops.largest)
-        before = self._before(block, targets, limit, np.flatnonzero(tops.tied))
-        shares = _softmax(block, tops.largest, limit) if self.probabilities else (None, None)
-        return Placed(left - 1 - tops.tied, tops.tied, before, tops.predicted, tops.shared, *shares)
+        return Looked(left - 1 - tops.tied, tops.tied, tops.predicted, tops.largest, tops.shared)
 
     def _of_few(self, block: NDArray[Any], limit: NDArray[Any], rows: Ints, left: Ints) -> _Tops:
         """From the scores that are not below the target's, picked out of some rows."""
@@ -74,7 +101,7 @@ class HostRows:
             return self._of_all(block[rows], limit[rows])
         starts = np.cumsum(counts) - counts
         place = np.repeat(np.arange(len(rows)), counts)
-        column = np.flatnonzero(~self.flags.bytes[rows, :width]) - place * width
+        column = np.flatnonzero(~self._flags.bytes[rows, :width]) - place * width
         score = block[rows[place], column]
         largest = np.maximum.reduceat(score, starts)
         at_top = score == largest[place]
@@ -87,8 +114,8 @@ class HostRows:
         """From all scores: the largest and its class, those equal to the target's and to the largest."""
         predicted = block.argmax(axis=1)
         largest = block[np.arange(len(block)), predicted]
-        tied = self.flags.equal(block, limit) - 1
-        return _Tops(predicted, largest, tied, self.flags.equal(block, largest) > 1)
+        tied = self._flags.equal(block, limit) - 1
+        return _Tops(predicted, largest, tied, self._flags.equal(block, largest) > 1)
 
     def _before(self, block: NDArray[Any], targets: Ints, limit: NDArray[Any], rows: Ints) -> Ints:
         before = np.zeros(len(block), dtype=np.int64)
