@@ -30,6 +30,13 @@ def test_a_header_is_no_edge_and_decides_the_order(file):
     assert edges(file("node,id\n")) == [("node", "id")]
 
 
+def test_a_header_may_name_a_weight_which_is_passed_over(file):
+    assert edges(file("id1,id2,weight\na,b,1\nc,b,0.5\n")) == [("a", "b"), ("c", "b")]
+    assert edges(file("parent\tchild\tweight\nb\ta\t1\n", "tree.tsv")) == [("a", "b")]
+    with pytest.raises(FormatError, match="line 2 is no edge"):
+        edges(file("id1,id2,weight\na,b\n"))
+
+
 def test_a_cycle_is_named_with_its_lines(file):
     with pytest.raises(InputError, match="has a cycle: b -> c -> d -> b") as caught:
         edges(file("a,b\nb,c\nc,d\nd,b\n"))

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.data import swap
 from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
-from equipoise.run import swap
 from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import read_run, write_run

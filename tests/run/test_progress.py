@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.data.swap import replaced_directory
 from equipoise.evidence.ranking import Ranking
 from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.progress import UnderWay, find_under_way, reported
 from equipoise.run.store import write_run
-from equipoise.run.swap import replaced_directory
 
 
 def test_each_step_is_told_and_the_end_leaves_nothing(tmp_path: Path) -> None:

@@ -6,12 +6,23 @@ Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and
 
 from __future__ import annotations
 
-from equipoise.checks import audit, embedding, fixture, points, power, protocol, scores, tuning, units
+from equipoise.checks import (
+    audit,
+    embedding,
+    fixture,
+    phenotypes,
+    points,
+    power,
+    protocol,
+    scores,
+    tuning,
+    units,
+)
 from equipoise.checks.base import Check
 from equipoise.errors import UnknownNameError
 from equipoise.types import Finding
 
-_SUBJECTS = (audit, embedding, fixture, points, power, protocol, scores, tuning, units)
+_SUBJECTS = (audit, embedding, fixture, phenotypes, points, power, protocol, scores, tuning, units)
 
 CHECKS: tuple[Check, ...] = tuple(
     sorted((check for subject in _SUBJECTS for check in subject.CHECKS), key=lambda check: check.code)

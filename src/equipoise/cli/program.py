@@ -26,6 +26,9 @@ COMMANDS = {
     "phenotypes": Entry(
         "equipoise.cli.phenotypes.group:phenotypes", "Find clinical terms, and compare what finds them."
     ),
+    "concepts": Entry(
+        "equipoise.cli.concepts.group:concepts", "See what a model knows of a field, in five scores."
+    ),
     "report": Entry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
     "audit": Entry("equipoise.cli.audit:audit", "Find figures in a published table that cannot be."),
     "gate": Entry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),

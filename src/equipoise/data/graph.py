@@ -11,27 +11,31 @@ from equipoise.errors import DuplicateError, FormatError, InputError
 Edge = tuple[str, str]
 
 _ROLES = {
-    **dict.fromkeys(("child", "child_id", "node", "id", "source"), "child"),
-    **dict.fromkeys(("parent", "parent_id", "target"), "parent"),
+    **dict.fromkeys(("child", "child_id", "node", "id", "source", "id1"), "child"),
+    **dict.fromkeys(("parent", "parent_id", "target", "id2"), "parent"),
 }
+_WEIGHT = "weight"
+"""A third column that many closure files carry; no weight changes who is whose parent."""
 
 
 def edges(path: PathLike) -> list[Edge]:
     """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
 
-    A first line that names the columns is a header, and then decides their order. An edge given
-    twice and a cycle are errors; forests and several parents are not.
+    A first line that names the columns is a header, and then decides their order; it may name a third
+    column ``weight``, which is passed over. An edge given twice and a cycle are errors; forests and
+    several parents are not.
     """
     file = open_text(path)
     form = format_of(path)
     if form not in DELIMITERS:
         form = "tsv" if "\t" in file.first_line else "csv"
-    pairs = [(line, _pair(file, line, fields)) for line, fields in records(file, DELIMITERS[form])]
-    if not pairs:
+    lines = records(file, DELIMITERS[form])
+    if not lines:
         raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
-    named = _header(*pairs[0][1])
+    named, weighted = _header([each.strip().casefold() for each in lines[0][1]])
     found: dict[Edge, int] = {}
-    for line, (left, right) in pairs[1:] if named else pairs:
+    for line, fields in lines[1:] if named else lines:
+        left, right = _pair(file, line, fields[:-1] if weighted else fields)
         edge = (right, left) if named == ("parent", "child") else (left, right)
         first = found.setdefault(edge, line)
         if first != line:
@@ -56,10 +60,13 @@ def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
     return cleaned[0], cleaned[1]
 
 
-def _header(left: str, right: str) -> tuple[str, str] | None:
-    """What a first line calls its columns, or None when it is an edge like all others."""
-    roles = (_ROLES.get(left.casefold()), _ROLES.get(right.casefold()))
-    return roles if set(roles) == {"child", "parent"} else None  # type: ignore[return-value]
+def _header(fields: list[str]) -> tuple[tuple[str, str] | None, bool]:
+    """What a first line calls its two ids, and whether a weight follows; None when it is an edge."""
+    weighted = len(fields) == 3 and fields[2] == _WEIGHT
+    roles = tuple(_ROLES.get(each, "") for each in (fields[:2] if weighted else fields))
+    if sorted(roles) != ["child", "parent"]:
+        return None, False
+    return (roles[0], roles[1]), weighted
 
 
 def _refuse_cycle(file: TextFile, line_of: dict[Edge, int]) -> None:

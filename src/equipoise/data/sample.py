@@ -1,4 +1,4 @@
-"""The sample data that come with the program: questions about bread, and a text about keeping time."""
+"""The sample data that come with the program: questions about bread, a text about keeping time, accounts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ def timekeeping() -> tuple[str, tuple[Question, ...]]:
     """
     with as_file(files("equipoise.data") / "samples" / "timekeeping") as folder:
         return read_document(folder / "timekeeping.md"), read_fixture(folder / "questions.jsonl")
+
+
+BUSINESSES = ("acme", "larkspur")
+"""The business ids of ``accounts()``: a maker of tools with a shop, and a design studio."""
+
+
+def accounts() -> Path:
+    """The SQLite file with the charts of accounts of two businesses, some 200 accounts in four levels.
+
+    Beside it lies the chart of each as ``acme.csv`` and ``larkspur.csv``.
+    """
+    with as_file(files("equipoise.data") / "samples" / "accounts") as folder:
+        return folder / "books.db"
 
 
 def _read(folder: Path) -> Dataset:

@@ -29,7 +29,8 @@ class Ranking(Evidence):
     that an order by id would put first. ``candidates`` is how many items could have been
     ranked (at least so many, unless ``pool_known``), ``depth`` how many ranks were observed; they
     differ for truncated lists. ``near`` holds items
-    that are not relevant but close to one (their gain is the similarity), for MaxOntSim.
+    that are not relevant but close to one (their gain is the similarity), for MaxOntSim;
+    ``random_near[u, k - 1]`` is the MaxOntSim@k that random candidates would earn unit ``u``.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
     >>> ranking.ranks
@@ -49,6 +50,7 @@ class Ranking(Evidence):
     unknown_units: tuple[str, ...] = ()
     invalid_points: str = ""
     near: Ranking | None = None
+    random_near: Floats | None = None
 
     kind = "ranking"
 
@@ -220,6 +222,7 @@ class Ranking(Evidence):
             filtered=any(part.filtered for part in parts),
             unknown_units=tuple(unit for part in parts for unit in part.unknown_units),
             near=cls.concatenated(near) if near else None,
+            random_near=_stacked([part.random_near for part in parts]),
         )
 
     # ---- what follows from the counts -------------------------------------------------------
@@ -348,6 +351,7 @@ class Ranking(Evidence):
             candidates=self.candidates[index],
             depth=self.depth[index],
             near=None if self.near is None else self.near.take(index),
+            random_near=None if self.random_near is None else self.random_near[index],
         )
 
     def shuffled(self, rng: np.random.Generator) -> Ranking:
@@ -384,6 +388,8 @@ class Ranking(Evidence):
         }
         if self.near is not None:
             arrays |= {f"near_{name}": array for name, array in self.near.to_arrays().items()}
+        if self.random_near is not None:
+            arrays["random_near"] = self.random_near
         return arrays
 
     @classmethod
@@ -400,6 +406,7 @@ class Ranking(Evidence):
             unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
             invalid_points=str(arrays["invalid_points"]),
             near=cls.from_arrays(near) if near else None,
+            random_near=arrays.get("random_near"),
         )
 
     def __repr__(self) -> str:
@@ -409,3 +416,12 @@ class Ranking(Evidence):
 
 
 COUNTED = ("starts", "gain", "above", "tied", "before", "candidates", "depth")
+
+
+def _stacked(tables: Sequence[Floats | None]) -> Floats | None:
+    """Tables one below another, as wide as the narrowest; nothing when one is missing."""
+    known = [table for table in tables if table is not None]
+    if not known or len(known) < len(tables):
+        return None
+    width = min(table.shape[1] for table in known)
+    return np.concatenate([table[:, :width] for table in known])

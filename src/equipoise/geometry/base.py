@@ -47,6 +47,8 @@ class Geometry(ABC):
 
     __slots__ = ()
     name: ClassVar[str]
+    nearest: ClassVar[float] = 0.0
+    """The surrogate of points that coincide, in standard arrangement; inner products have none and take 0."""
 
     @abstractmethod
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
@@ -55,6 +57,20 @@ class Geometry(ABC):
     def distances(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The whole matrix of distances, for small inputs; ``search.nearest`` serves large ones."""
         return functions.pairwise(self.distance, as_points(x), as_points(y))
+
+    def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        """What orders pairs as their distance does, to the last digit and without an arcosh.
+
+        For points in standard arrangement it is ``nearest`` less the surrogate.
+        """
+        return self.distance(x, y)
+
+    def standard(self, points: Points) -> tuple[Geometry, Floats]:
+        """Points with the same order of distances, in float64, and the geometry to see them in.
+
+        They are arranged so that ``excess`` and ``nearest`` less the surrogate agree to rounding.
+        """
+        return self, points.astype(np.float64, copy=False)
 
     def norm(self, points: ArrayLike) -> Floats:
         """How far out each point lies: the euclidean length, unless the class says otherwise."""

@@ -58,8 +58,7 @@ def poincare(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
     1.098612
     """
     root = math.sqrt(curvature)
-    a, b = root * _floats(x), root * _floats(y)
-    return arcosh1p(2.0 * _squared(a - b) / (_gap(a) * _gap(b))) / root
+    return arcosh1p(poincare_excess(root * _floats(x), root * _floats(y))) / root
 
 
 def lorentz(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
@@ -69,14 +68,37 @@ def lorentz(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
     2.0
     """
     root = math.sqrt(curvature)
-    a, b = root * _floats(x), root * _floats(y)
+    return arcosh1p(lorentz_excess(root * _floats(x), root * _floats(y))) / root
+
+
+def poincare_excess(x: ArrayLike, y: ArrayLike) -> Floats:
+    """``cosh(distance) - 1`` in the unit ball: what the distance is the arcosh of, less 1.
+
+    >>> round(float(poincare_excess([0.0, 0.0], [0.5, 0.0])), 6)
+    0.666667
+    """
+    a, b = _floats(x), _floats(y)
+    return np.asarray(2.0 * _squared(a - b) / (_gap(a) * _gap(b)))
+
+
+def lorentz_excess(x: ArrayLike, y: ArrayLike) -> Floats:
+    """``cosh(distance) - 1`` on the unit hyperboloid, never below 0.
+
+    >>> round(float(lorentz_excess([1.0, 0.0], [math.cosh(2.0), math.sinh(2.0)]) + 1.0 - math.cosh(2.0)), 6)
+    0.0
+    """
+    a, b = _floats(x), _floats(y)
     difference = a[..., 1:] - b[..., 1:]
     # On the hyperboloid x0^2 - y0^2 = |xs|^2 - |ys|^2, so the difference of the times follows from the
     # space parts without cancellation, and -<x, y>_L - 1 is half the Lorentz square of x - y.
     time = inner(difference, a[..., 1:] + b[..., 1:]) / (a[..., 0] + b[..., 0])
-    excess = 0.5 * (_squared(difference) - time * time)
+    square = _squared(difference)
+    product = a[..., 0] * b[..., 0]
+    near = 0.5 * (square - time * time)
+    # Points far apart lose fewer digits in the plain product than in the difference of two large squares.
+    far = product - inner(a[..., 1:], b[..., 1:]) - 1.0
     # Rounding may leave -1e-17 for two points that coincide; NaN stays NaN.
-    return arcosh1p(np.maximum(excess, 0.0)) / root
+    return np.maximum(np.where(square > product, far, near), 0.0)
 
 
 def pairwise(distance: Distance, x: ArrayLike, y: ArrayLike) -> Floats:

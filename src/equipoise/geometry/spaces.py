@@ -30,9 +30,14 @@ class Cosine(Geometry):
     """
 
     name: ClassVar[str] = "cosine"
+    nearest: ClassVar[float] = 1.0
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
         return functions.cosine(x, y)
+
+    def standard(self, points: Points) -> tuple[Cosine, Floats]:
+        rows = points.astype(np.float64, copy=False)
+        return self, rows * _inverse_lengths(rows)[:, None]
 
     def prepare_queries(self, points: Points) -> Points:
         return points * _inverse_lengths(points)[:, None]
@@ -75,6 +80,17 @@ class Euclidean(Geometry):
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
         return functions.euclidean(x, y)
 
+    def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        difference = np.subtract(x, y, dtype=np.float64)
+        return functions.inner(difference, difference)
+
+    def standard(self, points: Points) -> tuple[Euclidean, Floats]:
+        rows = points.astype(np.float64, copy=False)
+        spread = float(np.ptp(rows, axis=0).max(initial=0.0)) if len(rows) else 0.0
+        # A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
+        rows = np.ldexp(rows, -np.frexp(spread)[1]) if spread > 0.0 else rows
+        return self.fitted(rows), rows
+
     def fitted(self, corpus: Points) -> Euclidean:
         return Euclidean(_round_middle(corpus)) if len(corpus) else self
 
@@ -103,6 +119,12 @@ class Poincare(Geometry):
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
         return functions.poincare(x, y, self.curvature)
 
+    def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.poincare_excess(*(_scaled(each, self.curvature) for each in (x, y)))
+
+    def standard(self, points: Points) -> tuple[Poincare, Floats]:
+        return Poincare(), _scaled(points, self.curvature)
+
     def hyperbolic_norm(self, points: ArrayLike) -> Floats:
         """The hyperbolic distance from the origin."""
         return functions.poincare_norm(points, self.curvature)
@@ -116,7 +138,7 @@ class Poincare(Geometry):
         return Prepared(_right_of_square(scaled) / _gaps(scaled)[:, None])
 
     def _scaled(self, points: Points) -> Floats:
-        return points.astype(np.float64) * np.sqrt(self.curvature)
+        return _scaled(points, self.curvature)
 
     def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
         outside = finite & by_blocks(points, lambda block: functions.norm(self._scaled(block)) >= 1.0)
@@ -136,6 +158,7 @@ class Lorentz(Geometry):
     """
 
     name: ClassVar[str] = "lorentz"
+    nearest: ClassVar[float] = -1.0
     curvature: float = 1.0
     tolerance: float = 1e-5
 
@@ -144,6 +167,15 @@ class Lorentz(Geometry):
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
         return functions.lorentz(x, y, self.curvature)
+
+    def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
+        return functions.lorentz_excess(*(_scaled(each, self.curvature) for each in (x, y)))
+
+    def standard(self, points: Points) -> tuple[Lorentz, Floats]:
+        rows = np.array(_scaled(points, self.curvature))
+        # The space part says where the point is; a time that was rounded with it would move it off the sheet.
+        rows[:, 0] = np.hypot(1.0, functions.norm(rows[:, 1:]))
+        return Lorentz(), rows
 
     def norm(self, points: ArrayLike) -> Floats:
         return functions.lorentz_norm(points, self.curvature)
@@ -173,6 +205,12 @@ class Lorentz(Geometry):
         # The two parts of the square are large and cancel, so the error to expect grows with the time.
         allowed = self.tolerance * (1.0 + self.curvature * rows[:, 0] ** 2)
         return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
+
+
+def _scaled(points: ArrayLike, curvature: float) -> Floats:
+    """The points that have the same place in the space of curvature 1."""
+    rows = np.asarray(points, dtype=np.float64)
+    return rows if curvature == 1.0 else rows * math.sqrt(curvature)
 
 
 def _inverse_lengths(points: Points) -> Points:

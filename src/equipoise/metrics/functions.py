@@ -132,25 +132,30 @@ def largest_similarity(ranking: Ranking, k: int) -> Floats:
 
 
 def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
-    """The sum over the levels of similarity of the chance that one at least so large is in the top."""
-    best = np.zeros(len(ranking))
+    """The sum over the levels of similarity of the chance that one at least so large is in the top.
+
+    The items of a unit are taken most similar first; after each, the chance rests on the best tie
+    group so far and on how many of the items are in it.
+    """
     above = np.concatenate(
         [np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)]
     )
     size = np.concatenate([ranking.tied, near.tied]) + 1
-    reached = np.zeros(len(ranking))
-    for level in np.unique(value)[::-1]:
-        at_least = value >= level
-        order = np.lexsort((above[at_least], unit[at_least]))
-        own, place, group = (array[at_least][order] for array in (unit, above, size))
-        lead = np.flatnonzero(np.r_[True, own[1:] != own[:-1]])
-        first = np.repeat(place[lead], np.diff(np.append(lead, len(own))))
-        relevant = np.add.reduceat((place == first).astype(np.int64), lead)
-        limit = np.minimum(k, ranking.depth[own[lead]])
-        chance = expectation.first_hit_within(place[lead], group[lead], relevant, limit)
-        gained = chance - reached[own[lead]]
-        best[own[lead]] += level * gained
-        reached[own[lead]] = chance
+    order = np.lexsort((above, -value, unit))
+    unit, value, above, size = unit[order], value[order], above[order], size[order]
+    # Later units lie lower than all of an earlier one, so one running minimum serves them all.
+    offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
+    first = np.minimum.accumulate(above + offset) - offset
+    opens = np.ones(len(unit), dtype=bool)
+    opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
+    lead = np.flatnonzero(opens)
+    lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
+    inside = np.cumsum(above == first)
+    members = inside - inside[lead] + 1
+    chance = expectation.first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
+    gained = chance.copy()
+    gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)
+    best: Floats = np.bincount(unit, weights=value * gained, minlength=len(ranking)).astype(np.float64)
     return best
 
 

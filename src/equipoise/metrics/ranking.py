@@ -249,7 +249,14 @@ class MaxOntologySimilarity(RankingMetric):
         return functions.largest_similarity(evidence, self.k or 1)
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The mean over shuffled evidence: near and relevant items share one list."""
+        """What random candidates earn where the evidence knows it, else the mean over shuffled evidence.
+
+        Shuffled evidence knows the similarity of what was retrieved only, and takes that of all other
+        candidates for 0.
+        """
+        known, k = evidence.random_near, self.k or 1
+        if known is not None and k <= known.shape[1] and np.isfinite(known[:, k - 1]).any():
+            return float(np.nanmean(known[:, k - 1]))
         return Metric.chance(self, evidence, rng)
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.data.atomic import write_bytes
+from equipoise.data.swap import PART, host, is_abandoned, unfinished
 from equipoise.data.text import PathLike
 from equipoise.errors import EquipoiseError
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import MANIFEST, read_manifest
-from equipoise.run.swap import PART, host, is_abandoned, unfinished
 
 Step = Callable[[str], None]
 """Called at the start of a step with what is being done."""

@@ -24,6 +24,7 @@ from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.data.atomic import write_bytes
 from equipoise.data.dataset import fingerprint_of_file
 from equipoise.data.jsontext import parse_json, parse_lines
+from equipoise.data.swap import replaced_directory, standing, unfinished
 from equipoise.data.text import PathLike, open_text
 from equipoise.errors import InputError, StoreError
 from equipoise.evidence.base import Evidence, pack
@@ -31,7 +32,6 @@ from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
 from equipoise.run.details import Detail, Details, detail_lines, parse_details
 from equipoise.run.manifest import STATUS_SETTINGS, Manifest, Status
 from equipoise.run.restore import errors_from, evidence_from, packed_errors, restored_result
-from equipoise.run.swap import replaced_directory, standing, unfinished
 from equipoise.stats.result import Result
 from equipoise.tune.record import Tuning
 

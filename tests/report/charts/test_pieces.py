@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from equipoise.geometry.functions import poincare
 from equipoise.report.charts.chart import Chart, apart, slug
-from equipoise.report.charts.frontier import LINE_HEIGHT, _powers, spaced
+from equipoise.report.charts.frontier import LINE_HEIGHT, powers, spaced
 from equipoise.report.charts.map import geodesic, map_chart
 from equipoise.report.charts.naming import short_names
 from equipoise.report.page.model import Map, Point
@@ -45,7 +45,7 @@ def test_labels_are_apart_and_stay_in_order_around_their_places(places: list[flo
 
 @given(st.floats(1e-3, 1e6), st.floats(1, 1e6))
 def test_a_logarithmic_axis_holds_everything(low: float, factor: float) -> None:
-    scale = _powers(low, low * factor)
+    scale = powers(low, low * factor)
     assert scale.low <= low
     assert scale.high >= low * factor
     assert [tick for tick, _ in scale.ticks] == sorted({tick for tick, _ in scale.ticks})

@@ -12,7 +12,9 @@ COMMANDS = {
     ),
     "train": Entry("equipoise.cli.accounts.train:train", "Embed a tree, and keep the vectors."),
     "plot": Entry("equipoise.cli.accounts.plot:plot", "Draw the tree in the disk."),
-    "demo": Entry("equipoise.cli.accounts.demo:demo", "Embed and judge the chart of accounts that is shipped."),
+    "demo": Entry(
+        "equipoise.cli.accounts.demo:demo", "Embed and judge the chart of accounts that is shipped."
+    ),
 }
 
 HELP = """

@@ -9,7 +9,9 @@ from equipoise.cli.lazy import Entry, LazyGroup
 COMMANDS = {
     "index": Entry("equipoise.cli.phenotypes.index:index", "Build the index of all terms, once a model."),
     "query": Entry("equipoise.cli.phenotypes.query:query", "Find the terms that a text speaks of."),
-    "benchmark": Entry("equipoise.cli.phenotypes.benchmark:benchmark", "Measure and compare models on cases."),
+    "benchmark": Entry(
+        "equipoise.cli.phenotypes.benchmark:benchmark", "Measure and compare models on cases."
+    ),
     "similarity": Entry("equipoise.cli.phenotypes.similarity:similarity", "How alike two terms are."),
 }
 

@@ -29,7 +29,7 @@ def frontier_chart(tuned: Sequence[Tuned], systems: Sequence[System], name: str 
     costs = [row["cost"] for row in points] + ([] if budget is None else [budget])
     metric, unit = tuned[0].metric, tuned[0].cost_unit
     log = min(costs) > 0 and max(costs) / min(costs) >= LOGARITHMIC
-    across = _powers(min(costs), max(costs)) if log else scale_of([], [0.0, max(costs)])
+    across = powers(min(costs), max(costs)) if log else scale_of([], [0.0, max(costs)])
     title = f"{unit or 'cost'} for one unit{' (logarithmic)' if log else ''}"
     x = axis(across.low, across.high, across.ticks, title, **({"type": "log"} if log else {}))
     up = scale_of([], [row["value"] for row in points])
@@ -205,7 +205,7 @@ def _bottom(group: Sequence[float], apart: float) -> float:
     return _top(group, apart) + apart * (len(group) - 1)
 
 
-def _powers(low: float, high: float) -> Scale:
+def powers(low: float, high: float) -> Scale:
     """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten."""
     ticks = [
         (step * 10.0**power)

@@ -28,23 +28,29 @@ def accuracy_chart(
     curves: Mapping[str, Sequence[float]],
     chance: Sequence[float] | None = None,
     name: str = "accuracy-over-k",
+    *,
+    what: str = "Accuracy",
+    symbol: str = "Acc",
 ) -> Chart:
-    """A line a system: Acc@1, Acc@2, ... as given; the k axis is logarithmic, the dashes are luck."""
+    """A line a system: Acc@1, Acc@2, ... as given; the k axis is logarithmic, the dashes are luck.
+
+    ``what`` and ``symbol`` are how the field calls the share of units whose answer is within the first k.
+    """
     deepest = max(len(curve) for curve in curves.values())
     cutoffs = [k for k in CUTOFFS if k <= deepest]
     x = axis(1, max(deepest, 2), [(k, str(k)) for k in cutoffs], "k (logarithmic)", type="log")
     del x["scale"]["zero"]  # a logarithmic axis has none
-    y = axis(0.0, 1.0, SHARES, "accuracy within the first k (higher is better ↑)")
+    y = axis(0.0, 1.0, SHARES, f"{what.casefold()} within the first k (higher is better ↑)")
     for each in (x, y):
         each["axis"]["grid"] = True
     layers: list[Spec] = [] if chance is None else [_luck(chance[:deepest], x, y)]
     for place, (system, curve) in enumerate(curves.items()):
-        layers += _curve(system, curve, place, cutoffs, x, y)
-    layers += _ends(curves)
+        layers += _curve(system, curve, place, cutoffs, x, y, symbol)
+    layers += end_labels(list(curves), [curve[-1] for curve in curves.values()], WIDTH, HEIGHT)
     return chart(
         name,
-        "Accuracy over k",
-        _curves_sentence(curves, chance),
+        f"{what} over k",
+        _curves_sentence(curves, chance, what),
         layers,
         subtitle="" if chance is None else "Dashed: what a scorer that knows nothing would reach.",
         width=WIDTH,
@@ -66,13 +72,19 @@ def _luck(chance: Sequence[float], x: Spec, y: Spec) -> Spec:
 
 
 def _curve(
-    system: str, curve: Sequence[float], place: int, cutoffs: Sequence[int], x: Spec, y: Spec
+    system: str,
+    curve: Sequence[float],
+    place: int,
+    cutoffs: Sequence[int],
+    x: Spec,
+    y: Spec,
+    symbol: str,
 ) -> list[Spec]:
     """The line, and a mark at each cutoff that people quote."""
     colour, shape = identity(place)
     rows = [{"k": k, "value": value} for k, value in enumerate(curve, start=1)]
     marks = [
-        {**rows[k - 1], "says": f"{system}: Acc@{k} {figure(curve[k - 1])}"}
+        {**rows[k - 1], "says": f"{system}: {symbol}@{k} {figure(curve[k - 1])}"}
         for k in cutoffs
         if k <= len(curve)
     ]
@@ -84,11 +96,10 @@ def _curve(
     return [_line(rows, x, y, stroke=colour), dots]
 
 
-def _ends(curves: Mapping[str, Sequence[float]]) -> list[Spec]:
-    """The names at the right end, in the order of the lines there and moved apart."""
-    systems = list(curves)
+def end_labels(systems: Sequence[str], values: Sequence[float], width: float, height: float) -> list[Spec]:
+    """The names at the right of shares, in the order of these and moved apart."""
     called = short_names(systems, 28)
-    ends = sorted(((1.0 - curves[system][-1]) * HEIGHT, place) for place, system in enumerate(systems))
+    ends = sorted(((1.0 - value) * height, place) for place, value in enumerate(values))
     rows = [
         {"at": at, "text": called[place], **dict(zip(("fill", "shape"), identity(place), strict=True))}
         for at, (_, place) in zip(spaced([at for at, _ in ends]), ends, strict=True)
@@ -99,7 +110,7 @@ def _ends(curves: Mapping[str, Sequence[float]]) -> list[Spec]:
             "data": {"values": rows},
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "aria": False},
             "encoding": {
-                "x": {"value": WIDTH + 14},
+                "x": {"value": width + 14},
                 "y": y,
                 "shape": {"field": "shape", **_OWN},
                 "fill": {"field": "fill", **_OWN},
@@ -108,18 +119,18 @@ def _ends(curves: Mapping[str, Sequence[float]]) -> list[Spec]:
         {
             "data": {"values": rows},
             "mark": {"type": "text", "align": "left"},
-            "encoding": {"x": {"value": WIDTH + 24}, "y": y, "text": {"field": "text"}},
+            "encoding": {"x": {"value": width + 24}, "y": y, "text": {"field": "text"}},
         },
     ]
 
 
-def _curves_sentence(curves: Mapping[str, Sequence[float]], chance: Sequence[float] | None) -> str:
+def _curves_sentence(curves: Mapping[str, Sequence[float]], chance: Sequence[float] | None, what: str) -> str:
     parts = [
         f"{system} from {figure(curve[0])} at k = 1 to {figure(curve[-1])} at k = {len(curve)}"
         for system, curve in curves.items()
     ]
     luck = "" if chance is None else f"; chance begins at {figure(chance[0], 4)}"
-    return f"Accuracy grows with k: {', '.join(parts)}{luck}."
+    return f"{what} grows with k: {', '.join(parts)}{luck}."
 
 
 def ranks_chart(

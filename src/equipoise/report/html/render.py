@@ -43,7 +43,7 @@ def html_page(page: Page, *, charts: bool = True, links: Links | None = None) ->
             pictures=pictures,
             links=links,
             sections=_sections(page),
-            policy=_policy(style, script),
+            policy=policy(style, script),
             style=style,
             script=script,
             data=island(page),
@@ -70,7 +70,7 @@ def _sections(page: Page) -> list[tuple[str, str]]:
     return [(name, heading) for name, heading, present in named if present]
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """What the browser may do: these very styles and scripts, drawings inside the page, and nothing else."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "

@@ -1,0 +1,174 @@
+"""The tree named on the command line: a database, a file, GnuCash, edges, codes, WordNet or OBO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.errors import ParameterError
+
+if TYPE_CHECKING:
+    from equipoise.hierarchy.tree import Tree
+
+SOURCES = ("database", "tree", "edges", "gnucash", "codes", "wordnet", "obo")
+READERS = {
+    "tree": ("equipoise.hierarchy.sources.find", "read_tree"),
+    "gnucash": ("equipoise.hierarchy.sources.gnucash", "read_gnucash"),
+    "codes": ("equipoise.hierarchy.sources.codes", "read_codes"),
+    "obo": ("equipoise.hierarchy.sources.obo", "read_obo_tree"),
+}
+"""Readers that take a file and nothing else; loaded when they are needed."""
+_PARTS = ("noun", "verb", "mammal")
+MAMMAL = "mammal.n.01"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the tree comes from; exactly one of the sources is named."""
+
+    database: str | None
+    business_id: str | None
+    table: str | None
+    columns: str | None
+    tree: str | None
+    edges: str | None
+    closed: bool
+    gnucash: str | None
+    codes: str | None
+    wordnet: str | None
+    obo: str | None
+    subtree: str | None
+    rooted: bool
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The sources that were named."""
+        given = {name: getattr(self, name) for name in SOURCES}
+        return {name: word for name, word in given.items() if word is not None}
+
+    def read(self) -> Tree:
+        """The tree."""
+        named = self.named
+        if len(named) != 1:
+            fact = (
+                "no tree was named"
+                if not named
+                else f"{' and '.join(f'--{name}' for name in named)} name two trees"
+            )
+            raise ParameterError(fact, hint="name one: --tree accounts.csv or --database books.db")
+        self._refuse_stray()
+        found = self._whole(*next(iter(named.items())))
+        if self.subtree is not None:
+            found = found.subtree(self.subtree)
+        return found.rooted() if self.rooted else found
+
+    def _whole(self, kind: str, word: str) -> Tree:
+        """The tree before anything is cut off or added."""
+        if kind == "database":
+            return self._from_database(word)
+        if kind == "edges":
+            from equipoise.hierarchy.sources.edges import read_edges
+
+            return read_edges(word, closure=self.closed)
+        if kind == "wordnet":
+            return _wordnet(word)
+        module, name = READERS[kind]
+        reader: Callable[[str], Tree] = getattr(import_module(module), name)
+        return reader(word)
+
+    def _from_database(self, url: str) -> Tree:
+        from equipoise.hierarchy.sources.sql import Columns, read_sql
+
+        chosen: dict[str, Any] = {}
+        if self.table is not None:
+            schema, _, table = self.table.rpartition(".")
+            chosen = {"table": table} | ({"schema": schema} if schema else {})
+        if self.columns is not None:
+            chosen["columns"] = Columns(**_columns(self.columns, [each.name for each in fields(Columns)]))
+        return read_sql(url, self.business_id, **chosen)
+
+    def _refuse_stray(self) -> None:
+        """Options that belong to another source would be passed over in silence."""
+        stray = {
+            "--business-id": (self.business_id, "database"),
+            "--table": (self.table, "database"),
+            "--columns": (self.columns, "database"),
+            "--closed": (self.closed or None, "edges"),
+        }
+        for option, (value, owner) in stray.items():
+            if value is not None and owner not in self.named:
+                raise ParameterError(
+                    f"{option} belongs to --{owner}", hint=f"leave it out, or name --{owner}"
+                )
+
+
+def _wordnet(part: str) -> Tree:
+    from equipoise.hierarchy.sources.wordnet import read_wordnet
+
+    return read_wordnet("noun", root=MAMMAL) if part == "mammal" else read_wordnet(part)
+
+
+def _columns(words: str, known: list[str]) -> dict[str, str]:
+    """``id=code,parent=above`` as a mapping."""
+    from equipoise.errors import UnknownNameError
+
+    found = {}
+    for word in words.split(","):
+        name, equals, column = word.partition("=")
+        if not equals or not column:
+            raise ParameterError(
+                f"--columns {words} has a part without a column: {word!r}", hint="id=code,parent=above_code"
+            )
+        if name not in known:
+            raise UnknownNameError.of(
+                "column of accounts", name, known, more=f"there are: {', '.join(known)}"
+            )
+        found[name] = column
+    return found
+
+
+def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the tree comes from; one ``source`` in all."""
+
+    @wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        taken = {each.name: given.pop(each.name) for each in fields(Source)}
+        return command(*args, source=Source(**taken), **given)
+
+    decorated: Callable[..., Any] = collected
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS: tuple[options.Decorator, ...] = (
+    click.option(
+        "--database", metavar="URL", help="A database: books.db, sqlite:///books.db, postgresql://..."
+    ),
+    click.option("--business-id", metavar="ID", help="Only the accounts of this business."),
+    click.option(
+        "--table", metavar="NAME", help="The table of accounts, or SCHEMA.NAME; accounts by default."
+    ),
+    click.option(
+        "--columns", metavar="NAME=COLUMN,...", help="Columns by other names: id, parent, name, business."
+    ),
+    click.option("--tree", metavar="FILE", help="A CSV, TSV or JSON file, or any other that holds a tree."),
+    click.option("--edges", metavar="FILE", help="Pairs of child and parent; a closure file too."),
+    click.option("--closed", is_flag=True, help="The pairs of --edges are those of all ancestors."),
+    click.option("--gnucash", metavar="FILE", help="A GnuCash file, XML or SQLite."),
+    click.option("--codes", metavar="FILE", help="Codes whose beginning is the parent: 102-0001-003."),
+    click.option(
+        "--wordnet",
+        type=options.OneOf("part of WordNet", lambda: _PARTS),
+        help="Nouns, verbs or mammals of WordNet.",
+    ),
+    click.option("--obo", metavar="FILE", help="An ontology in OBO format."),
+    click.option("--subtree", metavar="ID", help="Only this node and what is below it."),
+    click.option("--rooted", is_flag=True, help="Put one root above all."),
+)

@@ -1,0 +1,201 @@
+"""``eq phenotypes index``: the vectors of all terms, made once a model and kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.lazy import SuggestingGroup
+from equipoise.cli.output import Output, pass_output
+from equipoise.cli.phenotypes.choices import (
+    folder_of,
+    index_dir_option,
+    multi_vector_option,
+    ontology_option,
+    threads_option,
+)
+from equipoise.cli.progress import counting
+from equipoise.errors import ParameterError
+
+if TYPE_CHECKING:
+    from equipoise.ontology.index.build import Built
+    from equipoise.ontology.index.store import Meta
+    from equipoise.ontology.ontology import Ontology
+
+HELP = """
+\b
+  eq phenotypes index build --multi-vector
+  eq phenotypes index list
+
+Embed all terms of an ontology once a model, and keep the vectors.
+"""
+
+BUILD_HELP = """
+\b
+  eq phenotypes index build --multi-vector
+  eq phenotypes index build --model-name minilm --ontology mondo.obo
+
+Embed all terms and keep the vectors: one a term, of its label, synonyms and definition together, or with
+--multi-vector one for each of them. Both kinds stand side by side. The same command after a new release of
+the ontology embeds only new and changed texts. Systems that score words need no index; of a fusion, such
+as sum:use+tfidf:, the parts that embed get one. An index is put in its place when it is whole.
+"""
+
+LIST_HELP = """
+\b
+  eq phenotypes index list
+  eq phenotypes index list --index-dir indexes/ --json
+
+List the indexes: model, ontology with its release, how many terms and vectors.
+"""
+
+
+@click.group(cls=SuggestingGroup, help=HELP, short_help="Build the index of all terms, once a model.")
+def index() -> None:
+    """See ``HELP``."""
+
+
+@index.command(help=BUILD_HELP, short_help="Embed all terms and keep the vectors.")
+@click.option("--model-name", metavar="MODEL", help="The model; by default the one of eq phenotypes query.")
+@multi_vector_option
+@ontology_option
+@index_dir_option
+@click.option("--store", metavar="STORE", help="Also put the vectors into a store, such as chroma:FOLDER.")
+@threads_option
+@options.output_options
+@pass_output
+def build(
+    out: Output,
+    model_name: str | None,
+    multi_vector: bool,
+    ontology: str,
+    index_dir: str | None,
+    store: str | None,
+    threads: int,
+) -> int:
+    """See ``BUILD_HELP``."""
+    from equipoise.ontology.index.fitting import dense_parts
+    from equipoise.ontology.load import load_ontology
+    from equipoise.recipes.phenotypes.settings import DEFAULT_MODEL
+
+    _refuse_fleeting(store)
+    spec = model_name or DEFAULT_MODEL
+    models = dense_parts(spec)
+    if not models:
+        raise ParameterError(
+            f"{spec} scores words and has no vectors to keep",
+            hint=f'it needs no index: eq phenotypes query "seizures" --model-name {spec}',
+        )
+    terms = load_ontology(ontology)
+    built = [
+        _build(out, terms, model, folder_of(index_dir), multi_vector, store, threads) for model in models
+    ]
+    if out.json:
+        out.data({"indexes": [_facts(each) for each in built], "citation": terms.citation})
+    else:
+        for each in built:
+            _say(out, each)
+        out.note(terms.citation)
+    return exits.DONE
+
+
+@index.command("list", help=LIST_HELP, short_help="List the indexes.")
+@index_dir_option
+@options.output_options
+@pass_output
+def list_(out: Output, index_dir: str | None) -> int:
+    """See ``LIST_HELP``."""
+    from equipoise.errors import EquipoiseError
+    from equipoise.ontology.index.store import find_indexes
+
+    folder = folder_of(index_dir)
+    found = find_indexes(folder)
+    sound = [(path, meta) for path, meta in found if not isinstance(meta, EquipoiseError)]
+    broken = [error for _, error in found if isinstance(error, EquipoiseError)]
+    if out.json:
+        rows = [{"folder": str(path), **asdict(meta)} for path, meta in sound]
+        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.sentence for each in broken]})
+        return exits.DONE
+    if sound:
+        out.show(_table(sound))
+    for error in broken:
+        out.note(error.render())
+    if not found:
+        out.note(f"there are no indexes in {folder}; eq phenotypes index build makes one")
+    return exits.DONE
+
+
+def _build(
+    out: Output,
+    terms: Ontology,
+    spec: str,
+    folder: Path,
+    multi: bool,
+    store: str | None,
+    threads: int,
+) -> Built:
+    from equipoise.embed.dense import DenseRetriever
+    from equipoise.embed.retriever import retriever
+    from equipoise.ontology.index.build import build_report
+    from equipoise.ontology.index.candidates import put_into_store
+    from equipoise.ontology.index.components import components
+
+    system = retriever(spec, threads=threads)
+    assert isinstance(system, DenseRetriever)
+    with (
+        system.embedder as model,
+        counting(out, f"embedding with {model.card.name}", len(components(terms, multi))) as count,
+    ):
+        built = build_report(terms, model, folder, multi=multi, progress=lambda done, total: count(done))
+        if store is not None:
+            put_into_store(built.index, system, store).store.close()
+    return built
+
+
+def _refuse_fleeting(store: str | None) -> None:
+    """A store that lives in this process would be gone when the command ends."""
+    if store is not None and store.partition(":")[0] in ("memory", "faiss"):
+        raise ParameterError(
+            f"a {store.partition(':')[0]} store ends with this command",
+            hint="chroma:FOLDER, pgvector: and qdrant: keep vectors; eq phenotypes query also takes faiss",
+        )
+
+
+def _say(out: Output, built: Built) -> None:
+    meta, report = built.index.meta, built.report
+    out.text(
+        f"{built.index.folder}: {meta.components:,} vectors of {meta.dims:,} dimensions "
+        f"for {meta.terms:,} terms by {meta.model_name} ({meta.kind})"
+    )
+    if report.kept == report.texts:
+        out.text("nothing has changed since it was built")
+        return
+    parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.kept, "kept"))
+    said = ", ".join(f"{number:,} texts {what}" for number, what in parts if number)
+    share = report.embedding_seconds / report.seconds
+    out.text(f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder")
+
+
+def _facts(built: Built) -> dict[str, Any]:
+    return {"folder": str(built.index.folder), **asdict(built.index.meta), "report": asdict(built.report)}
+
+
+def _table(found: list[tuple[Path, Meta]]) -> Any:
+    from equipoise.report.table import Column, FittedTable
+
+    metas = [meta for _, meta in found]
+    return FittedTable(
+        [
+            Column("model", [meta.model_spec for meta in metas], shortens="middle"),
+            Column("ontology", [meta.title for meta in metas], shortens="end"),
+            Column("kind", [meta.kind for meta in metas]),
+            Column("terms", [f"{meta.terms:,}" for meta in metas], right=True),
+            Column("vectors", [f"{meta.components:,}" for meta in metas], right=True),
+            Column("dims", [f"{meta.dims:,}" for meta in metas], right=True, rank=1),
+            Column("folder", [path.name for path, _ in found], rank=2, shortens="middle", extra=True),
+        ]
+    )

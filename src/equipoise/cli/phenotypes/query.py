@@ -1,0 +1,220 @@
+"""``eq phenotypes query``: the terms that a text speaks of, best first."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.cli.phenotypes.choices import (
+    folder_of,
+    index_dir_option,
+    multi_vector_option,
+    ontology_option,
+    threads_option,
+)
+from equipoise.errors import InputError, ParameterError, StoreError
+
+if TYPE_CHECKING:
+    from equipoise.embed.retriever import Retriever
+    from equipoise.ontology.index.search import Found, TermSystem
+    from equipoise.ontology.index.store import TermIndex
+    from equipoise.ontology.ontology import Ontology
+
+HELP = """
+\b
+  eq phenotypes query "seizures" --multi-vector
+  eq phenotypes query "Kleinwuchs" --multi-vector --language de --aggregation-strategy all_max
+
+Find the terms that a text speaks of. The score of a term is exact: with --multi-vector it is aggregated
+over its label, all its synonyms and its definition, by a strategy (label_only, label_synonyms_min,
+label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your own, such as
+"0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
+character n-grams: of what works offline it is the best, and the only good one for German. A model that
+embeds needs an index (eq phenotypes index build); tfidf: and bm25: need none.
+"""
+
+QUICK = ("hash", "static", "vectors")
+"""Kinds of models that embed all terms in seconds, so that no index need be built before."""
+
+ENGLISH = ("minilm", "glove", "wordllama")
+"""Short names of models that were made for English."""
+
+
+@click.command(help=HELP, short_help="Find the terms that a text speaks of.")
+@click.argument("text")
+@click.option("--model-name", metavar="MODEL", help="The model, such as use, minilm, tfidf: or sum:a+b.")
+@multi_vector_option
+@click.option("--aggregation-strategy", metavar="STRATEGY", help="How a term's components make its score.")
+@click.option("--weights", metavar="L,S,D", help="Of label, synonyms and definition, for all_weighted.")
+@click.option("--language", metavar="CODE", help="The language of the text, such as en or de.")
+@click.option(
+    "--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms."
+)
+@ontology_option
+@index_dir_option
+@click.option(
+    "--store", metavar="STORE", help="Let a store propose the terms: faiss:hnsw, chroma:FOLDER, ..."
+)
+@threads_option
+@options.output_options
+@pass_output
+def query(
+    out: Output,
+    text: str,
+    model_name: str | None,
+    multi_vector: bool,
+    aggregation_strategy: str | None,
+    weights: str | None,
+    language: str | None,
+    num_results: int,
+    ontology: str,
+    index_dir: str | None,
+    store: str | None,
+    threads: int,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.embed.retriever import retriever
+    from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY, strategy_of
+    from equipoise.ontology.index.search import TermSystem
+    from equipoise.ontology.load import load_ontology
+    from equipoise.recipes.phenotypes.settings import DEFAULT_MODEL
+
+    if not text.strip():
+        raise InputError("the text is empty", hint='write what was seen: eq phenotypes query "seizures"')
+    if (aggregation_strategy or weights) and not multi_vector:
+        raise ParameterError(
+            "one vector a term leaves nothing to aggregate",
+            hint="add --multi-vector, or leave the strategy out",
+        )
+    strategy = aggregation_strategy or DEFAULT_STRATEGY
+    strategy_of(strategy, _weights(weights))
+    spec = model_name or DEFAULT_MODEL
+    terms = load_ontology(ontology)
+    model = retriever(spec, threads=threads)
+    system = TermSystem(
+        model,
+        terms,
+        multi=multi_vector,
+        strategy=strategy,
+        weights=_weights(weights),
+        index=_indexes(model, index_dir, terms, multi_vector),
+    )
+    depth = min(num_results, len(terms))
+    found = system.search([text], depth) if store is None else _by_store(system, store, text, depth)
+    _show(out, text, system, found, language)
+    return exits.DONE
+
+
+def _indexes(system: Retriever, index_dir: str | None, terms: Ontology, multi: bool) -> tuple[TermIndex, ...]:
+    """The indexes of the models; those of quick ones may be absent."""
+    from equipoise.ontology.index.build import missing_indexes, open_index
+    from equipoise.ontology.index.fitting import models_of
+
+    folder = folder_of(index_dir)
+    missing = missing_indexes(folder, terms, system, multi)
+    slow = next((model for model in missing if model.spec.kind not in QUICK), None)
+    if slow is not None:
+        kind, flag = ("multi-vector", " --multi-vector") if multi else ("single-vector", "")
+        place = f" --index-dir {shlex.quote(index_dir)}" if index_dir else ""
+        raise StoreError(
+            f"there is no {kind} index of {terms.name} by {slow.card.spec} in {folder}",
+            hint=f"eq phenotypes index build --model-name {shlex.quote(slow.card.spec)}{flag}{place} "
+            "makes it, once; --model-name tfidf: needs none",
+        )
+    models = [model for model in models_of(system) if model not in missing]
+    return tuple(open_index(folder, terms, model, multi) for model in models)
+
+
+def _by_store(system: TermSystem, store: str, text: str, depth: int) -> Found:
+    from equipoise.embed.dense import DenseRetriever
+    from equipoise.ontology.index.candidates import put_into_store, search_by_store
+
+    if not isinstance(system.system, DenseRetriever) or not system.indexes:
+        raise ParameterError(
+            f"{system.card.spec} has no index whose vectors a store could hold",
+            hint="name one model that embeds, or leave --store out",
+        )
+    held = put_into_store(system.indexes[0], system.system, store)
+    try:
+        return search_by_store(system, held, [text], depth)
+    finally:
+        held.store.close()
+
+
+def _show(out: Output, text: str, system: TermSystem, found: Found, language: str | None) -> None:
+    rows = _rows(system, found)
+    if out.json:
+        out.data(
+            {
+                "query": text,
+                "language": language,
+                "model": system.card.spec,
+                "multi_vector": system.multi,
+                "aggregation_strategy": system.strategy if system.multi else None,
+                "ontology": {"name": system.ontology.name, "release": system.ontology.release},
+                "citation": system.ontology.citation,
+                "results": rows,
+            }
+        )
+        return
+    from equipoise.report.table import Column, FittedTable
+    from equipoise.stats.numbers import figure
+
+    matched = [f"{row['component']}: {row['text']}" if system.multi else row["text"] for row in rows]
+    out.show(
+        FittedTable(
+            [
+                Column("term", [row["id"] for row in rows]),
+                Column("label", [row["label"] for row in rows], shortens="end"),
+                Column("score", [figure(row["score"], 3) for row in rows], right=True),
+                Column("agrees most", matched, rank=1, shortens="end"),
+            ]
+        )
+    )
+    for line in _notes(system, language):
+        out.note(line)
+
+
+def _rows(system: TermSystem, found: Found) -> list[dict[str, Any]]:
+    from equipoise.ontology.index.components import Kind
+
+    texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
+    rows = zip(found.terms[0].tolist(), found.scores[0].tolist(), found.component[0].tolist(), strict=True)
+    return [
+        {
+            "rank": rank,
+            "id": ontology.ids[term],
+            "label": ontology.labels[term],
+            "score": score,
+            "component": Kind(int(kinds[component])).name.lower(),
+            "text": texts[component],
+        }
+        for rank, (term, score, component) in enumerate(rows, start=1)
+    ]
+
+
+def _notes(system: TermSystem, language: str | None) -> list[str]:
+    """What made the scores, what cannot be expected of the model, and whose terms these are."""
+    how = f"multi-vector, {system.strategy}" if system.multi else "single-vector"
+    notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
+    english = [name for name in ENGLISH if name in system.card.spec.casefold()]
+    if language and not language.casefold().startswith("en") and english:
+        notes.append(
+            f"{', '.join(english)} was made for English; use, or sum:use+tfidf:, also reads {language}"
+        )
+    return [*notes, system.ontology.citation]
+
+
+def _weights(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2"
+        ) from None

@@ -1,0 +1,47 @@
+"""The combinatorial construction of Sala, De Sa, Gu and Re (2018): no training, every edge equally long."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.geometry.functions import hyperboloid_to_ball
+from equipoise.hierarchy.embedded import Embedded
+from equipoise.hierarchy.embedders.base import checked
+from equipoise.hierarchy.riemann.layout import laid_out
+from equipoise.hierarchy.riemann.train import Progress
+from equipoise.hierarchy.tree import Tree
+
+FARTHEST = 30.0
+"""How far from the origin float64 still tells points of the ball apart: 1 - |x| is 2e-13 there."""
+
+
+class Combinatorial:
+    """Children around their parent at the same distance; the longer the edges, the nearer to the tree's own distances.
+
+    ``edge`` is their length; without it, the longest that keeps the deepest node within float64's reach. A
+    node with several parents hangs from the first on a shortest path from a root; ``settings["edges_left_out"]``
+    counts the others. In two dimensions siblings stand at equal angles; in more, spread at random.
+    """
+
+    name = "combinatorial"
+    geometry = "poincare"
+
+    def __init__(self, edge: float | None = None) -> None:
+        if edge is not None and not (edge > 0.0 and math.isfinite(edge)):
+            raise ParameterError(f"edge is {edge}", hint="it is a length above 0")
+        self.edge = edge
+
+    def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Progress | None = None) -> Embedded:
+        """The points of the tree's nodes; see ``TreeEmbedder``."""
+        checked(tree, dim, least=2)
+        levels = int(tree.depth.max(initial=0.0)) + (len(tree.roots) > 1)
+        edge = self.edge or FARTHEST / max(1, levels)
+        points = laid_out(tree, dim, edge, np.random.default_rng(seed), FARTHEST)
+        if progress is not None:
+            progress(1, 1)
+        left_out = len(tree.edges) - (len(tree) - len(tree.roots))
+        settings = {"embedder": self.name, "dim": dim, "seed": seed, "edge": edge, "edges_left_out": left_out}
+        return Embedded(tree.ids, tree.names, hyperboloid_to_ball(points), self.geometry, settings)

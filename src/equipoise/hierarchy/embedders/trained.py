@@ -1,0 +1,94 @@
+"""The trained embedders: euclidean, Poincare ball and Lorentz, by stochastic gradient descent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+
+from equipoise.geometry.functions import hyperboloid_to_ball
+from equipoise.hierarchy.embedded import Embedded
+from equipoise.hierarchy.embedders.base import checked
+from equipoise.hierarchy.riemann.layout import laid_out
+from equipoise.hierarchy.riemann.relatives import Relatives
+from equipoise.hierarchy.riemann.schedule import Schedule
+from equipoise.hierarchy.riemann.spaces import Flat, Hyperboloid, Space
+from equipoise.hierarchy.riemann.strangers import Strangers
+from equipoise.hierarchy.riemann.train import Progress, train
+from equipoise.hierarchy.tree import Tree
+from equipoise.types import Floats
+
+START_EDGE = 1.0
+
+
+class Lorentz:
+    """Riemannian gradient descent on the hyperboloid over all pairs of node and ancestor, both ways.
+
+    It begins at the combinatorial layout of the tree: from a random start the same training stalls far from
+    as good a place.
+    """
+
+    name = "lorentz"
+    geometry = "lorentz"
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        self.schedule = Schedule.of(self.name, self.defaults, options)
+
+    def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Progress | None = None) -> Embedded:
+        """The points of the tree's nodes; see ``TreeEmbedder``."""
+        checked(tree, dim)
+        rng = np.random.default_rng(seed)
+        relatives = Relatives.of(tree)
+        space = self._space()
+        start = self._start(tree, dim, rng, space)
+        strangers = Strangers(tree, relatives, self.schedule.aim)
+        points, history = train(space, start, relatives, strangers, self.schedule, rng, progress)
+        settings = {"embedder": self.name, "dim": dim, "seed": seed, **asdict(self.schedule)}
+        settings["epochs_run"] = len(history)
+        return Embedded(
+            tree.ids, tree.names, self._handed_over(points), self.geometry, settings, tuple(history)
+        )
+
+    def _space(self) -> Space:
+        return Hyperboloid()
+
+    def _start(self, tree: Tree, dim: int, rng: np.random.Generator, space: Space) -> Floats:
+        return laid_out(tree, dim, START_EDGE, rng, space.radius)
+
+    def _handed_over(self, points: Floats) -> Floats:
+        return points
+
+
+class Poincare(Lorentz):
+    """The same descent, handed over as points of the Poincare ball.
+
+    Ball and hyperboloid are two pictures of one space, and the descent follows its geodesics exactly, so the
+    picture does not change where it goes.
+    """
+
+    name = "poincare"
+    geometry = "poincare"
+
+    def _handed_over(self, points: Floats) -> Floats:
+        return hyperboloid_to_ball(points)
+
+
+class Euclidean(Lorentz):
+    """The same loss and the same budget in flat space: what hyperbolic figures must be held against.
+
+    It begins at the same layout too, seen from the origin: each point keeps its direction and distance.
+    """
+
+    name = "euclidean"
+    geometry = "euclidean"
+
+    def _space(self) -> Space:
+        return Flat()
+
+    def _start(self, tree: Tree, dim: int, rng: np.random.Generator, space: Space) -> Floats:
+        points = laid_out(tree, dim, START_EDGE, rng, Hyperboloid().radius)[:, 1:]
+        length = np.sqrt((points * points).sum(axis=1))
+        scale = np.divide(np.arcsinh(length), length, out=np.ones_like(length), where=length > 0.0)
+        return points * scale[:, None]

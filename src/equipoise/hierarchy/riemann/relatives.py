@@ -1,0 +1,53 @@
+"""Who belongs together: every node with its ancestors and descendants, cut into pieces of equal work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.hierarchy.links import Links
+from equipoise.hierarchy.tree import Tree
+from equipoise.types import Bools, Ints
+
+PIECE = 16
+"""How many relatives of one node are drawn near at a time, against the same strangers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relatives:
+    """The undirected closure of a tree: for each node its ancestors and descendants, in order of position.
+
+    ``pieces`` are (node, start, stop) rows: at most ``PIECE`` of the node's relatives each.
+    """
+
+    links: Links
+    keys: Ints
+    pieces: Ints
+
+    @classmethod
+    def of(cls, tree: Tree) -> Relatives:
+        """The relatives of every node of a tree."""
+        pairs = tree.closure()
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        keys = np.sort(both[:, 0] * len(tree) + both[:, 1])
+        links = Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
+        return cls(links, keys, _pieces(links))
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def include(self, nodes: Ints, others: Ints) -> Bools:
+        """Whether each other is a relative of its node, or the node itself."""
+        wanted = nodes * len(self) + others
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return (self.keys[place] == wanted) | (nodes == others)
+
+
+def _pieces(links: Links) -> Ints:
+    """Each node's run of relatives, cut at multiples of the piece size."""
+    counts = -(-links.counts // PIECE)
+    nodes = np.repeat(np.arange(len(links)), counts)
+    nth = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = links.starts[nodes] + nth * PIECE
+    return np.column_stack([nodes, starts, np.minimum(starts + PIECE, links.starts[nodes + 1])])

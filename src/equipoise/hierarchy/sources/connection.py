@@ -1,0 +1,80 @@
+"""Connections to databases: URLs and files, drivers by name, errors that never show a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import MissingExtraError, ParameterError, StoreError
+from equipoise.hierarchy.sources.sqlite_file import open_sqlite
+from equipoise.types import need
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+EXTRA = "accounts"
+_DRIVERS = {
+    "postgresql": {"psycopg": "psycopg", "psycopg2": "psycopg2"},
+    "mysql": {"pymysql": "pymysql", "MySQLdb": "mysqldb"},
+    "mariadb": {"pymysql": "pymysql", "mariadb": "mariadbconnector"},
+}
+"""What SQLAlchemy calls the drivers of a database, by the module that each comes in."""
+
+
+@contextmanager
+def connected(url: str) -> Iterator[tuple[Connection, str]]:
+    """An open connection, and what to call the database in messages; all is closed at the end.
+
+    ``url`` is a URL of SQLAlchemy, or the path of a SQLite file, which is opened for reading only.
+    """
+    sql = need("sqlalchemy", extra=EXTRA)
+    engine, source = _engine(url)
+    try:
+        with engine.connect() as connection:
+            yield connection, source
+    except sql.exc.SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        raise StoreError(
+            f"{source} cannot be read: {reason}", hint="check the address, and that the server runs"
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _engine(url: str) -> tuple[Any, str]:
+    """The engine for a URL or a path, and its name without a password."""
+    sql = need("sqlalchemy", extra=EXTRA)
+    address = _address(url)
+    if address.get_backend_name() == "sqlite":
+        path = address.database
+        if not path or path == ":memory:":
+            raise ParameterError("the URL names no SQLite file", hint="write sqlite:///books.db")
+        open_sqlite(path).close()
+        return sql.create_engine("sqlite://", creator=lambda: open_sqlite(path), poolclass=sql.NullPool), path
+    try:
+        engine = sql.create_engine(address, poolclass=sql.NullPool)
+    except (sql.exc.NoSuchModuleError, ImportError) as error:
+        raise MissingExtraError(
+            f"no driver for {address.drivername} is installed",
+            hint="pip install 'psycopg[binary]' for PostgreSQL, pip install pymysql for MySQL and MariaDB",
+        ) from error
+    return engine, address.render_as_string(hide_password=True)
+
+
+def _address(url: str) -> Any:
+    """The parts of a URL, with a driver that is installed where it names none."""
+    sql = need("sqlalchemy", extra=EXTRA)
+    if "://" not in url:
+        return sql.URL.create("sqlite", database=url)
+    try:
+        address = sql.make_url(url)
+    except (sql.exc.ArgumentError, ValueError) as error:
+        raise ParameterError(
+            "the URL of the database cannot be read",
+            hint="write sqlite:///books.db or postgresql://user@host/database",
+        ) from error
+    name = "postgresql" if address.drivername == "postgres" else address.drivername
+    driver = next((driver for module, driver in _DRIVERS.get(name, {}).items() if find_spec(module)), None)
+    return address.set(drivername=f"{name}+{driver}" if driver else name)

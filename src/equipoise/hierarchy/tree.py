@@ -1,0 +1,232 @@
+"""A hierarchy: nodes with names, and who is whose parent. Several roots and several parents are normal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from equipoise.data.graph import Edge
+from equipoise.errors import UnknownNameError
+from equipoise.hierarchy import closure as closing
+from equipoise.hierarchy.links import Links, longest_paths, reachable, shortest_paths
+from equipoise.hierarchy.wellformed import Excerpt, Node, checked_edges, checked_nodes, unknown_node
+from equipoise.types import Bools, Floats, Ints
+
+RELATIONS = ("parent", "ancestors", "closure")
+_Array = TypeVar("_Array", Ints, Floats)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """Nodes in an order, and (child, parent) edges between their positions.
+
+    Made by ``Tree.of`` or ``Tree.from_edges``, which check what they are given.
+
+    >>> tree = Tree.of(["assets", ("cash", "Cash at hand")], [("cash", "assets")])
+    >>> tree
+    Tree('nodes and edges', 2 nodes, 1 edges, 1 roots, 2 levels)
+    >>> tree.names, tree.depth.tolist()
+    (('assets', 'Cash at hand'), [0.0, 1.0])
+    """
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    edges: Ints
+    source: str
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Iterable[Node],
+        edges: Iterable[Edge],
+        *,
+        source: str = "nodes and edges",
+        excerpt: Excerpt = lambda ids: "",
+    ) -> Tree:
+        """A tree of nodes, each an id or (id, name), and of (child id, parent id) edges.
+
+        Ids that stand twice, edges to unknown ids, nodes that are their own parent, edges that stand
+        twice and cycles are errors that name them. ``excerpt`` gives the lines of a file for some ids.
+        """
+        names = checked_nodes(nodes, source, excerpt)
+        positions = {key: place for place, key in enumerate(names)}
+        found = checked_edges(edges, positions, source, excerpt)
+        return cls(tuple(names), tuple(names.values()), _frozen(found), source)
+
+    @classmethod
+    def from_edges(
+        cls, pairs: Iterable[Edge], names: Mapping[str, str] | None = None, *, source: str = "edges"
+    ) -> Tree:
+        """A tree of the nodes that stand in the (child, parent) pairs, in order of appearance.
+
+        >>> Tree.from_edges([("cash", "assets"), ("bank", "assets")]).ids
+        ('cash', 'assets', 'bank')
+        """
+        held = list(pairs)
+        known = names or {}
+        ids = dict.fromkeys(each for pair in held for each in pair)
+        return cls.of([(each, known.get(each, each)) for each in ids], held, source=source)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        levels = int(self.depth.max(initial=-1)) + 1
+        counts = f"{len(self)} nodes, {len(self.edges)} edges, {len(self.roots)} roots, {levels} levels"
+        return f"Tree({self.source!r}, {counts})"
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each id stands."""
+        return {key: place for place, key in enumerate(self.ids)}
+
+    def position(self, key: str) -> int:
+        """Where this id stands; an unknown one is an error with the nearest known."""
+        if key not in self.positions:
+            raise unknown_node(key, self.ids, self.source)
+        return self.positions[key]
+
+    @cached_property
+    def up(self) -> Links:
+        """The parents of every node."""
+        return Links.of(len(self), self.edges)
+
+    @cached_property
+    def down(self) -> Links:
+        """The children of every node."""
+        return Links.of(len(self), self.edges[:, ::-1])
+
+    def parents(self, position: int) -> Ints:
+        """The positions of a node's parents."""
+        return self.up[position]
+
+    def children(self, position: int) -> Ints:
+        """The positions of a node's children."""
+        return self.down[position]
+
+    @cached_property
+    def roots(self) -> Ints:
+        """The nodes without a parent; an isolated node is one of them."""
+        return _frozen(np.flatnonzero(self.up.counts == 0))
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The nodes without a child; an isolated node is one of them."""
+        return _frozen(np.flatnonzero(self.down.counts == 0))
+
+    @cached_property
+    def isolated(self) -> Bools:
+        """Which nodes have neither parent nor child."""
+        return (self.up.counts == 0) & (self.down.counts == 0)
+
+    @cached_property
+    def depth(self) -> Floats:
+        """sp: the shortest path from a root to each node; 0 for a root."""
+        return _frozen(shortest_paths(self.down, self.roots).astype(np.float64))
+
+    @cached_property
+    def height(self) -> Floats:
+        """lp: the longest path from each node down to a descendant; 0 for a leaf."""
+        return _frozen(longest_paths(self.down, self.up).astype(np.float64))
+
+    @cached_property
+    def normalised_rank(self) -> Floats:
+        """sp / (sp + lp): 0 for a root, 1 for a leaf below one, NaN for an isolated node.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a")]).normalised_rank.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        length = self.depth + self.height
+        return _frozen(np.divide(self.depth, length, out=np.full(len(self), np.nan), where=length > 0))
+
+    @cached_property
+    def branches(self) -> tuple[str, ...]:
+        """The id of the top-level branch of each node.
+
+        That is the root it hangs from; where only one root has children, the child of that root. A
+        node of several branches takes the one with the shortest path, then the first in order. A root
+        above the branches and an isolated node are branches of their own.
+        """
+        carriers = self.roots[self.down.counts[self.roots] > 0]
+        tops = self.children(int(carriers[0])) if len(carriers) == 1 else carriers
+        branch = np.arange(len(self))
+        depth = shortest_paths(self.down, tops)
+        for level in range(1, int(depth.max(initial=0)) + 1):
+            layer = np.flatnonzero(depth == level - 1)
+            owners, below = self.down.gather(layer)
+            next_layer = depth[below] == level
+            below, carried = below[next_layer], branch[layer[owners[next_layer]]]
+            branch[below] = len(self)
+            np.minimum.at(branch, below, carried)
+        return tuple(self.ids[place] for place in branch)
+
+    def closure(self) -> Ints:
+        """All (descendant, ancestor) positions, each pair once, in order."""
+        return self._closure
+
+    @cached_property
+    def _closure(self) -> Ints:
+        return _frozen(closing.closure(len(self), self.edges))
+
+    def pairs(self, relation: str) -> Ints:
+        """(node, target) positions of a relation.
+
+        ``parent`` gives the edges, ``ancestors`` every ancestor, ``closure`` every ancestor and every
+        descendant: the undirected closure.
+        """
+        if relation == "parent":
+            return self.edges
+        if relation == "ancestors":
+            return self.closure()
+        if relation == "closure":
+            return np.concatenate([self.closure(), self.closure()[:, ::-1]])
+        raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
+
+    def rooted(self, name: str = "(root)") -> Tree:
+        """The same hierarchy under one root: an invented one, unless there is one root already.
+
+        The invented root comes last, so that all positions stay.
+        """
+        if len(self.roots) == 1:
+            return self
+        nodes = [*zip(self.ids, self.names, strict=True), (name, name)]
+        edges = [*self.named_edges(), *((self.ids[root], name) for root in self.roots)]
+        return Tree.of(nodes, edges, source=self.source)
+
+    def subtree(self, key: str) -> Tree:
+        """A node and all its descendants, with the edges among them.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a"), ("d", "a")]).subtree("b").ids
+        ('c', 'b')
+        """
+        return self.taken(reachable(self.down, self.position(key)))
+
+    def taken(self, positions: Ints) -> Tree:
+        """The nodes of these positions and the edges among them."""
+        place = np.full(len(self), -1, dtype=np.int64)
+        place[positions] = np.arange(len(positions))
+        edges = place[self.edges]
+        ids, names = ([held[each] for each in positions] for held in (self.ids, self.names))
+        return Tree(tuple(ids), tuple(names), _frozen(edges[(edges >= 0).all(axis=1)]), self.source)
+
+    def named_edges(self) -> list[Edge]:
+        """The edges as (child id, parent id)."""
+        return [(self.ids[child], self.ids[parent]) for child, parent in self.edges]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of ids, names and edges; neither source nor the order of the edges counts."""
+        ordered = self.edges[np.lexsort((self.edges[:, 1], self.edges[:, 0]))]
+        content = json.dumps([self.ids, self.names, ordered.tolist()], separators=(",", ":"))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _frozen(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array

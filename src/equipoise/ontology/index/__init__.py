@@ -1,0 +1,1 @@
+"""Terms by their texts: components, ways to aggregate their scores, a stored index, and exact search."""

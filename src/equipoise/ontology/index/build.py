@@ -1,0 +1,241 @@
+"""Building an index and opening it again: each text is embedded once, and only if it is new."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from equipoise.data.swap import standing
+from equipoise.data.text import PathLike
+from equipoise.embed.encoder import Vectors
+from equipoise.embed.model import Embedder
+from equipoise.embed.retriever import Retriever, retriever
+from equipoise.embed.work import Progress
+from equipoise.errors import EquipoiseError, ParameterError, StoreError
+from equipoise.geometry.twins import twins
+from equipoise.ontology.index.components import Components, components
+from equipoise.ontology.index.fitting import dense_parts, models_of
+from equipoise.ontology.index.store import (
+    Meta,
+    TermIndex,
+    damaged,
+    keys_of,
+    read_arrays,
+    read_meta,
+    require_meta,
+    write_index,
+)
+from equipoise.ontology.ontology import Ontology
+from equipoise.types import Role
+
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What building took: texts that an older index had, that the cache had, and that were embedded now.
+
+    ``seconds`` are those of the whole, ``embedding_seconds`` those inside the model.
+    """
+
+    texts: int
+    kept: int
+    from_cache: int
+    embedded: int
+    seconds: float
+    embedding_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An index, and what it took to build it."""
+
+    index: TermIndex
+    report: BuildReport
+
+
+def default_folder() -> Path:
+    """Where indexes lie unless a folder is given: in the user's data folder."""
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "equipoise" / "indexes"
+
+
+def index_folder(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> Path:
+    """The folder of one index, named for the ontology, the model and the kind."""
+    name = f"{_slug(ontology.name)}_{_slug(model_spec)}"
+    return Path(folder) / (f"{name}_multi" if multi else name)
+
+
+def build_index(
+    ontology: Ontology,
+    model_spec: str | Embedder,
+    folder: PathLike,
+    *,
+    multi: bool,
+    progress: Progress | None = None,
+    **options: Any,
+) -> TermIndex:
+    """Embed the terms of an ontology and keep the vectors; see ``build_report``."""
+    return build_report(ontology, model_spec, folder, multi=multi, progress=progress, **options).index
+
+
+def build_report(
+    ontology: Ontology,
+    model_spec: str | Embedder,
+    folder: PathLike,
+    *,
+    multi: bool,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Built:
+    """Embed the terms of an ontology, keep the vectors, and say what it took.
+
+    Where an older index of the same model stands in the place, only texts that it does not have are embedded.
+    Nothing is written where nothing changed. ``options`` go to the model, such as ``cache`` and ``threads``.
+    """
+    start = perf_counter()
+    model = _model(model_spec, **options)
+    place = index_folder(folder, ontology, model.card.spec, multi)
+    texts = components(ontology, multi)
+    old = _old(place, model)
+    if old is not None and old.meta.texts == texts.fingerprint and old.meta.ontology == ontology.fingerprint:
+        kept = len(texts)
+        index = TermIndex(place, old.meta, texts, old.vectors, old.first)
+        return Built(index, BuildReport(kept, kept, 0, 0, perf_counter() - start, 0.0))
+    vectors, counts, embedding = _vectors(model, texts, old, progress)
+    meta = _meta(model, ontology, texts, vectors.shape[1])
+    write_index(place, meta, keys_of(texts.texts), vectors, twins(vectors).first)
+    index = _opened(place, texts)
+    return Built(index, BuildReport(len(texts), *counts, perf_counter() - start, embedding))
+
+
+def open_index(
+    folder: PathLike, ontology: Ontology, model_spec: str | Embedder, multi: bool, **options: Any
+) -> TermIndex:
+    """The index that this model has of this ontology; an error where there is none that fits."""
+    model = _model(model_spec, **options)
+    place = index_folder(folder, ontology, model.card.spec, multi)
+    if not standing(place).is_dir():
+        kind = "multi-vector" if multi else "single-vector"
+        raise StoreError(
+            f"there is no {kind} index of {ontology.name} by {model.card.spec} in {Path(folder)}",
+            hint="build it first, with build_index",
+        )
+    meta = read_meta(place)
+    if meta.model != model.fingerprint:
+        raise StoreError(
+            f"the index {place} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
+            f"than {model.card.spec} is now ({model.fingerprint[:12]})",
+            hint="build it again, or name the model that built it",
+        )
+    require_meta(meta, place, ontology, multi)
+    return _opened(place, components(ontology, multi))
+
+
+def open_indexes(
+    folder: PathLike, ontology: Ontology, system: str | Retriever, multi: bool, **options: Any
+) -> tuple[TermIndex, ...]:
+    """The indexes of all parts of a system that embed; none for a system that scores words."""
+    models = models_of(retriever(system, **options))
+    return tuple(open_index(folder, ontology, model, multi) for model in models)
+
+
+def missing_indexes(
+    folder: PathLike, ontology: Ontology, system: str | Retriever, multi: bool, **options: Any
+) -> list[Embedder]:
+    """The models of a system that have no index yet."""
+    return [
+        model
+        for model in models_of(retriever(system, **options))
+        if not standing(index_folder(folder, ontology, model.card.spec, multi)).is_dir()
+    ]
+
+
+def _opened(place: Path, texts: Components) -> TermIndex:
+    meta = read_meta(place)
+    vectors, _, first = read_arrays(place, meta)
+    if meta.texts != texts.fingerprint:
+        raise damaged(place, "its texts are not those of its ontology")
+    return TermIndex(place, meta, texts, vectors, first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """An index that stands in the place of the new one, with its rows by the keys of their texts."""
+
+    meta: Meta
+    vectors: Vectors
+    first: Any
+    rows: dict[bytes, int]
+
+
+def _old(place: Path, model: Embedder) -> _Old | None:
+    """The index in the place, if it can be read and its vectors are of the same model."""
+    try:
+        meta = read_meta(place)
+        if meta.model != model.fingerprint:
+            return None
+        vectors, keys, first = read_arrays(place, meta)
+    except EquipoiseError:
+        return None
+    return _Old(meta, vectors, first, {key.tobytes(): row for row, key in enumerate(keys)})
+
+
+def _vectors(
+    model: Embedder, texts: Components, old: _Old | None, progress: Progress | None
+) -> tuple[Vectors, tuple[int, int, int], float]:
+    """A vector for each component; how many were kept, found in the cache and embedded; and the seconds."""
+    known = old.rows if old is not None else {}
+    rows = np.array([known.get(key.tobytes(), -1) for key in keys_of(texts.texts)], dtype=np.int64)
+    new = np.flatnonzero(rows < 0)
+    if not len(new) and old is not None:
+        return old.vectors[rows], (len(rows), 0, 0), 0.0
+    made = model.embed_report([texts.texts[place] for place in new], Role.DOCUMENT, progress=progress)
+    report, vectors = made.report, made.vectors
+    if old is not None and len(new) < len(rows):
+        vectors = np.empty((len(rows), made.vectors.shape[1]), dtype=np.float32)
+        vectors[new] = made.vectors
+        vectors[rows >= 0] = old.vectors[rows[rows >= 0]]
+    return vectors, (len(rows) - len(new), report.from_cache, report.embedded), report.seconds
+
+
+def _meta(model: Embedder, ontology: Ontology, texts: Components, dims: int) -> Meta:
+    return Meta(
+        model=model.fingerprint,
+        model_spec=model.card.spec,
+        model_name=model.card.name,
+        dims=dims,
+        ontology=ontology.fingerprint,
+        ontology_name=ontology.name,
+        release=ontology.release,
+        citation=ontology.citation,
+        multi=texts.multi,
+        terms=texts.terms,
+        components=len(texts),
+        texts=texts.fingerprint,
+    )
+
+
+def _model(spec: str | Embedder, **options: Any) -> Embedder:
+    """The model of a spec that embeds; a fusion stands for the one part of it that does."""
+    if isinstance(spec, Embedder):
+        return spec
+    parts = dense_parts(spec)
+    if len(parts) != 1:
+        fact = "scores words and has no vectors" if not parts else f"has {len(parts)} models that embed"
+        hint = "it needs no index" if not parts else f"build one for each: {', '.join(parts)}"
+        raise ParameterError(f"{spec} {fact}", hint=hint)
+    return models_of(retriever(parts[0], **options))[0]
+
+
+def _slug(text: str) -> str:
+    """Letters and digits with underscores between, as a name of a folder; a long one is cut and marked."""
+    words = "_".join(re.findall(r"[a-z0-9]+", text.casefold())) or "model"
+    return words if len(words) <= _LONGEST_NAME else f"{words[:60]}_{sha256(text.encode()).hexdigest()[:8]}"

@@ -1,0 +1,145 @@
+"""Near misses: how alike what was retrieved is to what was expected, as MaxOntSim needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.evidence.placement import starts_of
+from equipoise.evidence.ranking import Ranking
+from equipoise.ontology.rows import Rows
+from equipoise.ontology.similarity import Similarity
+from equipoise.types import Bools, Floats, Ints
+
+NONE = -1
+"""A place in the list of retrieved terms that nothing stands at."""
+
+_BLOCK_BYTES = 64 << 20
+
+
+def with_similarity(
+    ranking: Ranking,
+    retrieved: Ints,
+    scores: Floats | None,
+    expected: Sequence[Sequence[int]],
+    similarity: Similarity,
+    *,
+    chance: Floats | bool = True,
+) -> Ranking:
+    """The ranking with the nearest misses of every unit, so that MaxOntSim@k is defined on it.
+
+    ``retrieved`` holds the places of the terms that each unit (row) retrieved, best first, and -1 where a
+    list is shorter; ``scores`` their scores, by which ties are known (none: every rank is its own).
+    ``expected`` holds the places of the relevant terms of each unit. Lists should reach a few ranks deeper
+    than the largest cutoff, since terms tied with the last one are not seen. ``chance`` is what terms drawn
+    at random would reach: the table of ``random_similarity``, which is the same for every system, or whether
+    to compute it.
+    """
+    _refuse_unbounded(similarity)
+    relevant = Rows.of(expected)
+    if len(retrieved) != len(ranking) or len(relevant) != len(ranking):
+        raise ShapeError(
+            f"{len(ranking)} units have {len(retrieved)} lists of retrieved terms and"
+            f" {len(relevant)} of expected ones"
+        )
+    gain, hit = nearest(similarity, retrieved, relevant)
+    near = _near(
+        ranking, retrieved, scores, gain, (retrieved != NONE) & ~hit & (relevant.counts > 0)[:, None]
+    )
+    found = ranking.with_near(near)
+    if chance is True:
+        chance = random_similarity(similarity, relevant, retrieved.shape[1])
+    return found if chance is False else replace(found, random_near=chance)
+
+
+def nearest(similarity: Similarity, retrieved: Ints, relevant: Rows) -> tuple[Floats, Bools]:
+    """For each retrieved term, its largest similarity to a relevant one, and whether it is one itself."""
+    units, depth = retrieved.shape
+    gain, hit = np.zeros((units, depth)), np.zeros((units, depth), dtype=bool)
+    filled = relevant.counts > 0
+    if not filled.any() or not depth:
+        return gain, hit
+    lists = retrieved[relevant.owner]
+    terms = np.repeat(relevant.values, depth)
+    alike = similarity.pairs(terms, np.maximum(lists, 0).ravel()).reshape(lists.shape)
+    first = relevant.starts[:-1][filled]
+    gain[filled] = np.maximum.reduceat(alike, first, axis=0)
+    hit[filled] = np.logical_or.reduceat(lists == relevant.values[:, None], first, axis=0)
+    return gain, hit
+
+
+def random_similarity(similarity: Similarity, expected: Rows | Sequence[Sequence[int]], depth: int) -> Floats:
+    """The expected MaxOntSim@k of k terms drawn at random, for each unit and k = 1 .. ``depth``.
+
+    Exact: with the similarities s1 >= s2 >= ... of all N terms to the nearest relevant one, the largest of
+    k drawn without repetition is the i-th with the chance C(N - i, k - 1) / C(N, k).
+    """
+    relevant = expected if isinstance(expected, Rows) else Rows.of(expected)
+    size = len(similarity.ontology)
+    weights = _largest_of(size, depth)
+    every = np.arange(size)
+    table = np.full((len(relevant), depth), np.nan)
+    filled = np.flatnonzero(relevant.counts > 0)
+    units_in_block = max(1, _BLOCK_BYTES // (8 * size))
+    for start in range(0, len(filled), units_in_block):
+        block = filled[start : start + units_in_block]
+        terms = relevant.values[relevant.slots(block)]
+        alike = similarity.between(terms, every)
+        alike[np.arange(len(terms)), terms] = 1.0  # a hit counts 1, whatever the measure gives equal terms
+        best = np.maximum.reduceat(alike, starts_of(relevant.counts[block])[:-1], axis=0)
+        best.sort(axis=1)
+        table[block] = best[:, ::-1] @ weights
+    return table
+
+
+def _largest_of(size: int, depth: int) -> Floats:
+    """The chance that the i-th largest of ``size`` is the largest of k drawn, a column for each k."""
+    drawn = np.minimum(np.arange(1, depth + 1), size)
+    missed = np.ones((size + 1, depth))
+    left = size - np.arange(size)[:, None]
+    # The chance that none of the i largest is drawn, one after another.
+    np.cumprod(np.maximum(left - drawn, 0) / left, axis=0, out=missed[1:])
+    return missed[:-1] - missed[1:]
+
+
+def _near(ranking: Ranking, retrieved: Ints, scores: Floats | None, gain: Floats, kept: Bools) -> Ranking:
+    above, tied = _places(retrieved, scores)
+    depth = (retrieved != NONE).sum(axis=1)
+    return Ranking.of_items(
+        ranking.unit_ids,
+        kept.sum(axis=1),
+        gain=gain[kept],
+        above=above[kept],
+        tied=tied[kept],
+        depth=np.minimum(np.maximum(depth, 1), ranking.candidates),
+        candidates=ranking.candidates,
+    )
+
+
+def _places(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
+    """How many of the list stand strictly above each term, and how many others tie with it."""
+    place = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
+    if scores is None:
+        return place, np.zeros_like(place)
+    if scores.shape != retrieved.shape:
+        raise ShapeError(f"scores of shape {scores.shape} cannot belong to lists of shape {retrieved.shape}")
+    listed = retrieved != NONE
+    ordered = np.where(listed, scores, -np.inf)
+    if (ordered[:, 1:] > ordered[:, :-1]).any():
+        raise InputError("a list of retrieved terms is not ordered by its scores", hint="put the best first")
+    opens = np.ones(retrieved.shape, dtype=bool)
+    opens[:, 1:] = (scores[:, 1:] != scores[:, :-1]) | (listed[:, 1:] != listed[:, :-1])
+    group = np.cumsum(opens.ravel()) - 1
+    size = np.bincount(group)[group].reshape(retrieved.shape) if retrieved.size else place
+    return np.maximum.accumulate(np.where(opens, place, 0), axis=1), size - 1
+
+
+def _refuse_unbounded(similarity: Similarity) -> None:
+    if not similarity.measure.bounded:
+        raise ParameterError(
+            f"MaxOntSim lies between 0 and 1, and {similarity.measure.name} has no upper bound",
+            hint="use lin, or resnik-normalised",
+        )

@@ -1,0 +1,169 @@
+"""One embedding of a tree, judged: ranks, precision, norms against depths, and distances to the parents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from equipoise.hierarchy.embedded import Embedded
+from equipoise.hierarchy.tree import Tree
+from equipoise.metrics.space import NormDepth
+from equipoise.recipes.accounts.branches import Branches, resampled_branches
+from equipoise.run.scoring import evaluate
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.seeds import SeedSummary
+from equipoise.stats.slices import Slice
+from equipoise.stats.terms import DATA
+from equipoise.tasks.reconstruct import (
+    Reconstruction,
+    Spread,
+    reconstruct,
+    reconstruction_metrics,
+    reconstruction_slices,
+    spread,
+)
+
+SPEARMAN = NormDepth().name
+NO_RELATIVES = "EQ104"
+"""Said of units without an answer: here these are nodes without relatives, and the report counts them."""
+
+
+@dataclass(frozen=True)
+class Sure:
+    """How sure is sure: level, resampling and the seed of it."""
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one embedding scores, beside the vectors themselves.
+
+    ``over_seeds`` holds mean and spread of a figure where the embedder was trained with several seeds; the
+    result is that of the first.
+    """
+
+    result: Result
+    embedded: Embedded = field(repr=False)
+    norms: Spread
+    parent_distances: Spread
+    slices: tuple[Slice, ...] = ()
+    over_seeds: Mapping[str, SeedSummary] = field(default_factory=dict)
+    single: bool = False
+
+    @property
+    def system(self) -> str:
+        """What it is called."""
+        return self.result.system
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the space."""
+        return self.embedded.dim
+
+    @property
+    def geometry(self) -> str:
+        """Which space it is."""
+        return str(self.result.settings["geometry"])
+
+    @property
+    def mean_rank(self) -> Estimate:
+        """The mean rank of the relatives, over edges."""
+        return self._figure(0)
+
+    @property
+    def macro_mean_rank(self) -> Estimate:
+        """The same, every node counted alike."""
+        return self._figure(1)
+
+    @property
+    def median_rank(self) -> Estimate:
+        """The median rank, over edges."""
+        return self._figure(2)
+
+    @property
+    def map(self) -> Estimate:
+        """Mean average precision, over nodes."""
+        return self._figure(3)
+
+    @property
+    def spearman(self) -> Estimate:
+        """Spearman's correlation of norm and place in the tree."""
+        return self.result.estimates[SPEARMAN]
+
+    def _figure(self, place: int) -> Estimate:
+        filtered = bool(self.result.settings["filtered"])
+        return self.result.estimates[reconstruction_metrics(filtered=filtered)[place].name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            **self.result.to_dict(),
+            "geometry": self.geometry,
+            "dim": self.dim,
+            "norms": self.norms.to_dict(),
+            "parent_distances": self.parent_distances.to_dict(),
+            "slices": [
+                {"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in self.slices
+            ],
+        }
+
+
+def judge(
+    tree: Tree,
+    embedded: Embedded,
+    *,
+    system: str = "system",
+    relation: str = "parent",
+    filtered: bool | None = None,
+    branches: Branches | None = None,
+    sure: Sure | None = None,
+) -> Judged:
+    """Rank the relatives of every node by the distances of the vectors, and measure the ranks.
+
+    ``branches`` are resampled whole; left alone they are those of ``resampled_branches``.
+    """
+    sure = sure or Sure()
+    clusters = (branches or resampled_branches(tree)).of_nodes
+    found = reconstruct(tree, embedded.vectors, embedded.geometry, relation=relation, filtered=filtered)
+    options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
+    result = _result(found, system, clusters, options)
+    return described(found, result, embedded, clusters, options)
+
+
+def described(
+    found: Reconstruction, result: Result, embedded: Embedded, clusters: Any, options: Mapping[str, Any]
+) -> Judged:
+    """A result with what is only told, not compared: norms, distances and slices."""
+    return Judged(
+        result=result,
+        embedded=embedded,
+        norms=spread(found.norms, clusters=clusters, **options),
+        parent_distances=spread(found.parent_distances, clusters=clusters[found.tree.edges[:, 0]], **options),
+        slices=reconstruction_slices(found, result, seed=options["seed"]),
+        single=found.single,
+    )
+
+
+def _result(found: Reconstruction, system: str, clusters: Any, options: Mapping[str, Any]) -> Result:
+    """Figures of ranks and of norms in one result; its evidence is the ranking."""
+    named = {"system": system, "clusters": clusters, **options}
+    ranks = evaluate(found.ranking, reconstruction_metrics(filtered=found.filtered), **named)
+    norms = evaluate(found.space, [NormDepth()], **named)
+    return replace(
+        ranks,
+        estimates={**ranks.estimates, **norms.estimates},
+        findings=tuple(
+            each for each in dict.fromkeys((*ranks.findings, *norms.findings)) if each.code != NO_RELATIVES
+        ),
+        settings={
+            **ranks.settings,
+            "relation": found.relation,
+            "filtered": found.filtered,
+            "geometry": found.geometry.name,
+            DATA: {"tree": found.tree.fingerprint},
+        },
+    )

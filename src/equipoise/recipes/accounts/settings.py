@@ -1,0 +1,145 @@
+"""What an evaluation of a tree is made of: which embedders at which dimensions, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
+from equipoise.geometry.names import geometry as geometry_named
+from equipoise.hierarchy.embedders import EMBEDDERS, embedder
+from equipoise.hierarchy.tree import RELATIONS
+from equipoise.recipes.accounts.judged import Sure
+from equipoise.stats.draws import checked_resamples, checked_seed
+from equipoise.stats.interval import checked_level
+
+DIMS = (2, 5, 10, 15, 25, 50)
+"""The dimensions of the source."""
+RATES = (0.1, 0.3, 1.0)
+"""Learning rates at which every trained embedder is tried; the lowest loss decides."""
+BASELINES = ("euclidean", "random")
+TRAINED = ("euclidean", "poincare", "lorentz")
+TEXT = "text:"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One embedder at one dimension; a text model has its own dimension (None)."""
+
+    embedder: str
+    dim: int | None
+
+    @property
+    def system(self) -> str:
+        """What it is called in tables."""
+        return self.embedder if self.dim is None else f"{self.embedder}-{self.dim}"
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it has a learning rate that can be tuned."""
+        return self.embedder in TRAINED
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How trees are embedded and judged; ``options`` go to the trained embedders."""
+
+    embedders: tuple[str, ...] = ("lorentz",)
+    dims: tuple[int, ...] = DIMS
+    relation: str = "parent"
+    filtered: bool | None = None
+    rates: tuple[float, ...] = RATES
+    seeds: tuple[int, ...] = (0,)
+    options: dict[str, Any] = field(default_factory=dict)
+    sure: Sure = field(default_factory=Sure)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Everything to be embedded: what was asked for, then the baselines that were not."""
+        names = (*self.embedders, *(name for name in BASELINES if name not in self.embedders))
+        cells: list[Cell] = []
+        for name in names:
+            if name.startswith(TEXT):
+                cells.append(Cell(name, None))
+            else:
+                cells += [Cell(name, dim) for dim in self.dims]
+        return tuple(cells)
+
+    @property
+    def judging(self) -> dict[str, Any]:
+        """How an embedding is judged, as arguments of ``judge``."""
+        return {"relation": self.relation, "filtered": self.filtered, "sure": self.sure}
+
+
+def checked_settings(
+    geometry: str | Iterable[str] = "lorentz",
+    dims: Iterable[int] = DIMS,
+    *,
+    embedders: Iterable[str] = (),
+    relation: str = "parent",
+    filtered: bool | None = None,
+    rates: Iterable[float] = RATES,
+    seeds: int | Iterable[int] = (0,),
+    options: dict[str, Any] | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Settings:
+    """The settings, every word of them checked before any work begins.
+
+    >>> [cell.system for cell in checked_settings("hyperbolic_lorentz", [2]).cells]
+    ['lorentz-2', 'euclidean-2', 'random-2']
+    """
+    spaces = [geometry] if isinstance(geometry, str) else list(geometry)
+    names = [*map(trained_in, spaces), *(_known(name) for name in embedders)]
+    if relation not in RELATIONS:
+        raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
+    tried = tuple(float(rate) for rate in rates)
+    if not tried:
+        raise ParameterError("no learning rate is left to try", hint="name one: 0.3")
+    for rate in tried:
+        embedder("lorentz", **{**(options or {}), "rate": rate})
+    return Settings(
+        embedders=tuple(dict.fromkeys(names)),
+        dims=_whole(dims, "dimension", 1),
+        relation=relation,
+        filtered=filtered,
+        rates=tried,
+        seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
+        options=dict(options or {}),
+        sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
+    )
+
+
+def trained_in(geometry: str) -> str:
+    """The embedder that is trained in a geometry, under any name of it.
+
+    >>> trained_in("hyperboloid")
+    'lorentz'
+    """
+    space = geometry_named(geometry).name
+    if space not in TRAINED:
+        raise ParameterError(
+            f"no tree embedder is trained in {space} space", hint=f"there are: {', '.join(TRAINED)}"
+        )
+    return space
+
+
+def _known(name: str) -> str:
+    """An embedder by name; one that nothing answers to is refused with a did-you-mean."""
+    folded = name.strip()
+    embedder(folded)
+    return folded.casefold() if folded.casefold() in EMBEDDERS else folded
+
+
+def _whole(numbers: Iterable[int], what: str, least: int) -> tuple[int, ...]:
+    found: Sequence[int] = list(numbers)
+    if not found:
+        raise ParameterError(f"no {what} was named", hint=f"name one, such as {max(least, 2)}")
+    for number in found:
+        if isinstance(number, bool) or int(number) != number or number < least:
+            raise ParameterError(f"a {what} is {number}", hint=f"it is a whole number from {least}")
+    if len(set(found)) < len(found):
+        raise DuplicateError(f"a {what} was named twice", hint="name each once")
+    return tuple(int(number) for number in found)

@@ -1,0 +1,172 @@
+"""The benchmark: models that find terms, measured on the same cases and compared pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from equipoise.checks.catalogue import examine
+from equipoise.data.cases import Case, read_cases
+from equipoise.data.cases import cases as checked_cases
+from equipoise.errors import ParameterError
+from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY, Weights
+from equipoise.ontology.load import load_ontology
+from equipoise.ontology.ontology import Ontology
+from equipoise.ontology.similarity import similarity
+from equipoise.recipes.fair.models import named_models
+from equipoise.recipes.phenotypes.comparison import PhenotypeBenchmark
+from equipoise.recipes.phenotypes.engine import Bench, Outcome
+from equipoise.recipes.phenotypes.figures import PRIMARY
+from equipoise.recipes.phenotypes.golds import expected_terms
+from equipoise.recipes.phenotypes.rerank import Judge
+from equipoise.recipes.phenotypes.settings import (
+    DEFAULT_MODEL,
+    DEFAULT_RERANKER,
+    DEFAULT_STRATEGIES,
+    Mode,
+    Settings,
+    modes_of,
+)
+from equipoise.recipes.phenotypes.store import refuse_unwritable, write_run_of
+from equipoise.recipes.phenotypes.truth import truth_of
+from equipoise.run.evaluate import compare
+from equipoise.run.progress import Step, reported
+from equipoise.types import Finding
+
+Cases = str | Path | Iterable[Case | dict[str, Any]]
+
+
+def run_benchmark(
+    models: Sequence[Any] | str = DEFAULT_MODEL,
+    cases: Cases | None = None,
+    ontology: Ontology | str = "hpo",
+    *,
+    multi: bool = False,
+    strategy: str = DEFAULT_STRATEGY,
+    weights: Weights | None = None,
+    output: str | Path | None = None,
+    progress: Step | None = None,
+    command: Sequence[str] = (),
+    **settings: Any,
+) -> PhenotypeBenchmark:
+    """Measure models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
+
+    ``models`` are specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``. ``cases`` are a
+    file, dicts, or the sample cases where none are given. ``multi`` gives every label, synonym and definition
+    a vector, which ``strategy`` puts together. All terms of the ontology are ranked for every case, whatever
+    the model and the mode, so that all are compared at the same depth. Further ``settings``: ``reranker``
+    (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
+    ``ties``, ``level``, ``resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
+    many labels are looked up to see whether each finds itself. With ``output``, every model is written there
+    as soon as it is measured.
+    """
+    modes = (Mode(multi, strategy, weights),)
+    return _run(models, cases, ontology, modes, settings, output, progress, command)
+
+
+def compare_vectors(
+    models: Sequence[Any] | str = DEFAULT_MODEL,
+    cases: Cases | None = None,
+    ontology: Ontology | str = "hpo",
+    *,
+    strategies: Sequence[str] = DEFAULT_STRATEGIES,
+    single: bool = True,
+    weights: Weights | None = None,
+    output: str | Path | None = None,
+    progress: Step | None = None,
+    command: Sequence[str] = (),
+    **settings: Any,
+) -> PhenotypeBenchmark:
+    """One vector a term against one for each of its texts, put together in several ways.
+
+    All strategies of a model are measured in the same pass over the same scores; further ``settings`` are
+    those of ``run_benchmark``.
+    """
+    modes = modes_of(strategies, single=single, weights=weights)
+    return _run(models, cases, ontology, modes, settings, output, progress, command)
+
+
+def _run(
+    models: Any,
+    cases: Cases | None,
+    ontology: Ontology | str,
+    modes: tuple[Mode, ...],
+    options: dict[str, Any],
+    output: str | Path | None,
+    progress: Step | None,
+    command: Sequence[str],
+) -> PhenotypeBenchmark:
+    known = options.keys() - Settings.__dataclass_fields__.keys()
+    if known:
+        raise ParameterError(
+            f"a benchmark has no setting {sorted(known)[0]}",
+            hint=f"there are {', '.join(Settings.__dataclass_fields__)}",
+        )
+    settings = Settings(**{**options, "modes": modes}).checked()
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        refuse_unwritable(folder)
+    named = named_models(models)
+    bench = prepared(cases, ontology, settings)
+    outcomes: list[Outcome] = []
+    total = len(named) * len({mode.multi for mode in modes}) + 1
+    with reported(folder, "phenotype benchmark", total, command=command, step=progress) as step:
+        for name, model in named.items():
+            for outcome in bench.outcomes(model, name, step):
+                outcomes.append(outcome)
+                if folder is not None:
+                    write_run_of(folder, outcome, bench, command)
+        step("comparing")
+        return compared(outcomes, bench, command)
+
+
+def prepared(cases: Cases | None, ontology: Ontology | str, settings: Settings) -> Bench:
+    """All that models share: the cases resolved, the similarity, and the judge where there is one."""
+    terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
+    truth = truth_of(_cases(cases), terms, skip_unknown=settings.skip_unknown)
+    return Bench(truth, similarity(terms, settings.measure), settings, _judge(settings, terms))
+
+
+def compared(outcomes: Sequence[Outcome], bench: Bench, command: Sequence[str] = ()) -> PhenotypeBenchmark:
+    """The claims over all that was measured."""
+    settings = bench.settings
+    results = [each.result for each in outcomes]
+    comparison = None
+    if len(results) > 1:
+        comparison = compare(
+            results,
+            primary=PRIMARY,
+            level=settings.level,
+            flips=settings.flips,
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+    return PhenotypeBenchmark(
+        outcomes=tuple(outcomes),
+        bench=bench,
+        comparison=comparison,
+        findings=_findings(outcomes, bench) + (comparison.findings if comparison else results[0].findings),
+        command=tuple(command),
+    )
+
+
+def _findings(outcomes: Sequence[Outcome], bench: Bench) -> tuple[Finding, ...]:
+    seen = {each.name: each.seen for each in outcomes}
+    return examine(expected_terms(seen, bench.truth, bench.alike))
+
+
+def _cases(cases: Cases | None) -> tuple[Case, ...]:
+    if cases is None:
+        return (*read_cases("english"), *read_cases("german"))
+    return read_cases(cases) if isinstance(cases, str | Path) else checked_cases(cases)
+
+
+def _judge(settings: Settings, ontology: Ontology) -> Judge | None:
+    if not settings.reranker:
+        return None
+    from equipoise.embed.rerank.rerank import reranker
+
+    spec = DEFAULT_RERANKER if settings.reranker is True else settings.reranker
+    options = {"device": settings.device} if settings.device and str(spec).startswith("cross-encoder") else {}
+    return Judge(reranker(spec, **options), ontology.labels, settings.rerank_depth)

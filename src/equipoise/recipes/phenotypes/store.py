@@ -1,0 +1,105 @@
+"""The folder of a benchmark.
+
+results.json        every figure of every system, and the claims
+runs/SYSTEM/        a run directory, as eq compare, eq report and eq view read them
+visualizations/     the charts as PNG and SVG, where they can be drawn
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.data.atomic import write_bytes
+from equipoise.errors import MissingExtraError, StoreError
+from equipoise.recipes.phenotypes.engine import Bench, Outcome
+from equipoise.recipes.phenotypes.score import failure_sentence
+from equipoise.run.cases import json_text
+from equipoise.run.manifest import Manifest, Status, without_secrets
+from equipoise.run.store import write_run
+
+if TYPE_CHECKING:
+    from equipoise.recipes.phenotypes.comparison import PhenotypeBenchmark
+
+RUNS, RESULTS, VISUALIZATIONS = "runs", "results.json", "visualizations"
+
+
+def refuse_unwritable(folder: Path) -> None:
+    """Say before the work begins that the results could not be kept."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file, where a folder should be", hint="choose another name")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror}", hint="choose another folder"
+        ) from error
+
+
+def folder_of(system: str) -> str:
+    """A name for the folder of a system.
+
+    >>> folder_of("sum:use+tfidf: (label_synonyms_max)")
+    'sum-use+tfidf-label_synonyms_max'
+    """
+    return re.sub(r"[^\w.+,=@]+", "-", system).strip("-.")[:120] or "system"
+
+
+def write_run_of(folder: Path, outcome: Outcome, bench: Bench, command: Sequence[str] = ()) -> Path:
+    """The run directory of one system; a partial run where cases failed."""
+    truth, settings, card = bench.truth, bench.settings, outcome.card
+    begun = Manifest.start(outcome.name, command=without_secrets(command), seed=settings.seed)
+    partial = failure_sentence(outcome.seen)
+    manifest = replace(
+        begun.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
+        parameters={
+            "model": outcome.model,
+            "model_name": card.name,
+            "mode": outcome.mode.name,
+            "reranker": outcome.judge or None,
+            "ontology": truth.ontology.title,
+            "similarity": settings.measure,
+            "citation": truth.ontology.citation,
+        },
+        datasets={f"ontology {truth.ontology.title}": truth.ontology.fingerprint},
+        cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
+    )
+    return write_run(
+        folder / RUNS / folder_of(outcome.name), outcome.result, manifest=manifest, details=outcome.details
+    )
+
+
+def write_benchmark(folder: Path, found: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
+    """Everything of a benchmark; ``runs`` says whether the run directories are still to be written."""
+    refuse_unwritable(folder)
+    if runs:
+        for outcome in found.outcomes:
+            write_run_of(folder, outcome, found.bench, found.command)
+    file = folder / RESULTS
+    write_bytes(file, f"{json_text(found.to_dict(), indent=2)}\n".encode())
+    return [file, *write_pictures(folder / VISUALIZATIONS, found)]
+
+
+def write_pictures(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+    """Every chart as PNG and SVG; none where nothing is installed to draw them."""
+    from equipoise.recipes.phenotypes.pictures import charts_of
+    from equipoise.report.charts.render import png, svg
+
+    written: list[Path] = []
+    try:
+        for each in charts_of(found):
+            for suffix, content in (("svg", svg(each).encode()), ("png", png(each))):
+                file = folder / f"{each.name}.{suffix}"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(file, content)
+                written.append(file)
+    except MissingExtraError:
+        return []
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot hold the charts: {error.strerror}", hint="choose another folder"
+        ) from error
+    return written

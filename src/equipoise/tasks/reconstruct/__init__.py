@@ -1,0 +1,19 @@
+"""Hierarchies read back from vectors: where each node ranks its relatives among all other nodes."""
+
+from equipoise.tasks.reconstruct.reconstruct import Reconstruction, reconstruct
+from equipoise.tasks.reconstruct.result import (
+    reconstruction_metrics,
+    reconstruction_result,
+    reconstruction_slices,
+)
+from equipoise.tasks.reconstruct.spread import Spread, spread
+
+__all__ = [
+    "Reconstruction",
+    "Spread",
+    "reconstruct",
+    "reconstruction_metrics",
+    "reconstruction_result",
+    "reconstruction_slices",
+    "spread",
+]

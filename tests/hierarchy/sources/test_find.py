@@ -1,0 +1,82 @@
+"""One reader for all sources, and the sample that comes with the program."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from equipoise.data.sample import BUSINESSES, accounts
+from equipoise.errors import InputError, ParameterError
+from equipoise.hierarchy.sources.find import read_tree
+
+CHART = [("b", "a"), ("c", "b")]
+XML = (
+    '<x xmlns:gnc="http://www.gnucash.org/XML/gnc" xmlns:act="http://www.gnucash.org/XML/act">'
+    "<gnc:account><act:name>Assets</act:name><act:id>a</act:id><act:type>ASSET</act:type></gnc:account></x>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("table.csv", "id,parent,name\na,,A\nb,a,B\nc,b,C\n"),
+        ("narrow.csv", "id,parent\na,\nb,a\nc,b\n"),
+        ("table.jsonl", '{"id":"a","parent":null}\n{"id":"b","parent":"a"}\n{"id":"c","parent":"b"}\n'),
+        ("edges.tsv", "b\ta\nc\tb\n"),
+        ("edges.csv", "child,parent\nb,a\nc,b\n"),
+        ("closure.csv", "id1,id2,weight\nb,a,1\nc,b,1\n"),
+        ("edges.txt", "b\ta\nc\tb\n"),
+        ("nested.json", '{"id":"a","children":[{"id":"b","children":[{"id":"c"}]}]}'),
+        ("flat.json", '[{"id":"a","parent":""},{"id":"b","parent":"a"},{"id":"c","parent":"b"}]'),
+        (
+            "terms.obo",
+            "format-version: 1.2\n\n[Term]\nid: a\n\n[Term]\nid: b\nis_a: a\n\n[Term]\nid: c\nis_a: b\n",
+        ),
+    ],
+)
+def test_a_file_is_read_for_what_it_holds(file, tmp_path, name, text):
+    assert set(read_tree(file(text, name)).named_edges()) == set(CHART)
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert set(read_tree(packed).named_edges()) == set(CHART)
+
+
+def test_codes_gnucash_and_databases_are_told_apart(file, tmp_path):
+    assert read_tree(file("code,name\n1,Assets\n1-1,Cash\n", "codes.csv")).named_edges() == [("1-1", "1")]
+    assert read_tree(file("1\n1-1\n", "codes.txt")).named_edges() == [("1-1", "1")]
+    assert read_tree(file(XML, "books.gnucash")).names == ("Assets",)
+    with closing(sqlite3.connect(tmp_path / "books.db")) as connection, connection:
+        connection.execute("CREATE TABLE accounts (id TEXT, parent_id TEXT)")
+        connection.execute("INSERT INTO accounts VALUES ('a', NULL)")
+    assert read_tree(tmp_path / "books.db").ids == read_tree(f"sqlite:///{tmp_path}/books.db").ids == ("a",)
+
+
+def test_what_is_no_hierarchy_says_what_could_be_one(file):
+    with pytest.raises(InputError, match="no hierarchy that is known here") as caught:
+        read_tree(file("w,x,y,z\n1,2,3,4\n", "table.csv"))
+    assert "GnuCash" in caught.value.hint
+
+
+def test_a_business_id_is_for_databases_only(file):
+    with pytest.raises(ParameterError, match="no business id applies"):
+        read_tree(file("b,a\n", "edges.csv"), "acme")
+
+
+@pytest.mark.parametrize("business", BUSINESSES)
+def test_the_sample_is_the_same_in_sqlite_and_in_text(business):
+    pytest.importorskip("sqlalchemy")
+    tree = read_tree(accounts(), business)
+    assert tree.fingerprint == read_tree(accounts().with_name(f"{business}.csv")).fingerprint
+    assert len(tree.roots) > 3
+    assert tree.depth.max() == 3
+    assert len(set(tree.names)) == len(tree)
+
+
+def test_the_sample_has_two_hundred_accounts_and_needs_a_business():
+    pytest.importorskip("sqlalchemy")
+    assert sum(len(read_tree(accounts(), business)) for business in BUSINESSES) == 216
+    with pytest.raises(ParameterError, match="2 businesses: acme, larkspur"):
+        read_tree(accounts())

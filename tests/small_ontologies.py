@@ -1,0 +1,41 @@
+"""Ontologies small enough to be checked by slow, obviously right code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import networkx as nx
+from hypothesis import strategies as st
+
+from equipoise.data.obo import OboFile, OboTerm
+from equipoise.ontology.load import ontology_from
+from equipoise.ontology.ontology import Ontology
+
+
+def ontology_of(parents: Mapping[str, Sequence[str]]) -> Ontology:
+    """Terms by id with the ids of their parents."""
+    terms = tuple(
+        OboTerm(id=name, name=f"label of {name}", parents=tuple(up)) for name, up in parents.items()
+    )
+    return ontology_from(OboFile("small.obo", title="small", terms=terms))
+
+
+def upward(ontology: Ontology) -> nx.DiGraph:
+    """The graph with an edge from each place to each of its parents."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(ontology)))
+    for child in range(len(ontology)):
+        graph.add_edges_from((child, int(parent)) for parent in ontology.parents[child])
+    return graph
+
+
+@st.composite
+def ontologies(draw: st.DrawFn) -> Ontology:
+    """Up to a dozen terms, several roots and several parents, in an order that is not topological."""
+    size = draw(st.integers(1, 12))
+    order = draw(st.permutations(range(size)))
+    parents: dict[str, list[str]] = {}
+    for place, number in enumerate(order):
+        above = draw(st.lists(st.sampled_from(order[:place]), unique=True, max_size=3)) if place else []
+        parents[f"T:{number:03}"] = [f"T:{each:03}" for each in above]
+    return ontology_of(dict(sorted(parents.items())))
