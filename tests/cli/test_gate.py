@@ -167,7 +167,7 @@ def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:
     said = " ".join(eq("gate", "--help").stdout.split())
     assert "else only the first of the run" in said
     assert "adjusted for their number (Holm)" in said
-    assert "nothing is assumed but the bounds of the metric" in said
+    assert "assumes nothing but the bounds of the metric" in said
 
 
 def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, folder: Path) -> None:
@@ -207,6 +207,34 @@ def closed(done: object, sentence: str) -> None:
 def test_missing_units_close_the_gate(eq, stored: Stored) -> None:
     base, short = stored("base", GOOD), stored("short", GOOD[:-2])
     closed(eq("gate", short, "--no-worse-than", base), "were not measured on the same units")
+
+
+def test_units_that_a_run_never_answered_close_the_gate_unless_they_are_allowed(eq, folder: Path) -> None:
+    qrels = {f"q{unit}": {"a": 1} for unit in range(30)}
+    for name, answered in (("base", 30), ("hole", 29)):
+        run = {f"q{unit}": {"a": 1.0, "b": 0.5} for unit in range(answered)}
+        ranking = Ranking.from_runs(qrels, run, corpus_size=9)
+        write_run(folder / name, evaluate(ranking, "MRR", system=name), manifest=Manifest(name).finish())
+    closed(eq("gate", "hole", "--min", "MRR>=0.1"), "the run lacks units of the truth")
+    closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the truth")
+    assert eq("gate", "hole", "--min", "MRR>=0.1", "--allow-missing").exit_code == 0
+
+
+def test_a_figure_that_its_evidence_does_not_give_closes_the_gate(eq, stored: Stored, folder: Path) -> None:
+    path = folder / stored("base", WORSE) / "result.json"
+    content = json.loads(path.read_text())
+    content["estimates"][0]["value"] = 0.99
+    path.write_text(json.dumps(content))
+    closed(eq("gate", "base", "--min", "MRR>=0.9"), "the evidence of the run gives")
+
+
+@pytest.mark.parametrize("mode", ["matcher", "budget", "folds", "padding"])
+def test_a_mode_that_only_one_run_knows_closes_the_gate(eq, stored: Stored, folder: Path, mode: str) -> None:
+    base, other = stored("base", GOOD), stored("other", GOOD)
+    path = folder / other / "result.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"settings": {**content["settings"], mode: 3}}))
+    closed(eq("gate", other, "--no-worse-than", base), "3 here, none in the baseline")
 
 
 def test_other_ties_close_the_gate(eq, stored: Stored) -> None:
@@ -257,7 +285,9 @@ def test_a_unit_with_a_value_in_one_run_only_closes_the_gate(eq, folder: Path) -
     closed(eq("gate", "hole", "--no-worse-than", "base"), "1 unit has a value in one run only")
 
 
-@pytest.mark.parametrize("options", [["-m", "MRR"], ["-m", "MRR", "--margin", "0.01"], ["-m", "MR"]])
+@pytest.mark.parametrize(
+    "options", [["-m", "MRR"], ["-m", "MRR", "--margin", "0.01", "--test", "bounds"], ["-m", "MR"]]
+)
 def test_a_loss_on_too_few_units_to_judge_closes_the_gate(options: list[str], eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 4), stored("worse", [50, 49, 48, 47])
     closed(eq("gate", worse, "--no-worse-than", base, *options), "4 units cannot give a p below 0.06")

@@ -44,7 +44,8 @@ def test_the_terms_may_have_another_name(key: str) -> None:
 
 def test_jsonl_csv_and_gzip_hold_the_same_cases(tmp_path: Path) -> None:
     lines = "".join(f"{json.dumps(row)}\n" for row in ROWS)
-    table = 'text,hpo_ids,language\nMicrocephaly and seizures,HP:0000252;HP:0001250,en\n"Krampfanfälle",HP:0001250,de\n'
+    table = "text,hpo_ids,language\nMicrocephaly and seizures,HP:0000252;HP:0001250,en\n"
+    table += '"Krampfanfälle",HP:0001250,de\n'
     (tmp_path / "cases.json.gz").write_bytes(gzip.compress(json.dumps(ROWS).encode()))
     read = [
         read_cases(written(tmp_path, "cases.jsonl", lines)),
@@ -133,7 +134,12 @@ def test_the_samples_are_many_and_some_expect_several_terms(name: str, language:
     assert {case.language for case in found} == {language}
     assert sum(len(case.expected) > 1 for case in found) >= 10
     assert len({case.text for case in found}) == len(found)
-    assert {case.slices["wording"] for case in found} == {"term", "plain words", "sentence"}
+    assert {case.slices["wording"] for case in found} == {
+        "clinical term",
+        "lay term",
+        "plain words",
+        "sentence",
+    }
 
 
 def test_every_expected_term_of_the_samples_is_live() -> None:

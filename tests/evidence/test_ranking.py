@@ -232,6 +232,14 @@ def test_storing_gives_back_the_same_evidence_and_the_same_bytes(tmp_path):
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
+@pytest.mark.parametrize("large", [3, 2_000_000, 2**40])
+def test_lists_that_are_short_or_not_in_order_of_their_scores_are_put_in_order(large):
+    ranking = Ranking.from_lists([[large], [7, 0, 9]], [[0], [9]], scores=[[0.5], [0.1, 0.2, 0.3]])
+    assert ranking.ranks.tolist() == [np.inf, 1.0]
+    again = Ranking.from_lists([[large, 0], [7, 9]], [[0], [7]], scores=[[0.1, 0.5], [0.5, 0.5]])
+    assert again.ranks.tolist() == [1.0, 1.5]
+
+
 def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
     from dataclasses import replace
 

@@ -10,6 +10,7 @@ from equipoise.checks import (
     audit,
     embedding,
     fixture,
+    hierarchy,
     phenotypes,
     points,
     power,
@@ -22,7 +23,7 @@ from equipoise.checks.base import Check
 from equipoise.errors import UnknownNameError
 from equipoise.types import Finding
 
-_SUBJECTS = (audit, embedding, fixture, phenotypes, points, power, protocol, scores, tuning, units)
+_SUBJECTS = (audit, embedding, fixture, hierarchy, phenotypes, points, power, protocol, scores, tuning, units)
 
 CHECKS: tuple[Check, ...] = tuple(
     sorted((check for subject in _SUBJECTS for check in subject.CHECKS), key=lambda check: check.code)

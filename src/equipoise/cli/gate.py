@@ -9,6 +9,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.run.find import find_runs
 from equipoise.run.gate import Against, Gate, gate_run
+from equipoise.run.loss import TESTS
 from equipoise.run.store import StoredRun, read_run
 
 HELP = """
@@ -28,10 +29,10 @@ run. With several metrics each p is adjusted for their number (Holm), so that an
 seldom fails by chance.
 
 Without a margin signs are flipped at random: if nothing has changed, a gain is as likely as a
-loss of that size. With a margin nothing is assumed but the bounds of the metric (Gaffke's
-bound), and fewer than 100 units show only losses far beyond it; a metric without bounds, such
-as MR, gets Student's t. A figure that is no mean over units, such as MedianRank, is judged by
-the bootstrap interval of its difference, not adjusted.
+loss of that size. With a margin Student's t judges how far beyond it the mean loss lies. Where
+rare units may gain very much, --test bounds assumes nothing but the bounds of the metric
+(Gaffke's bound), and sees only losses far beyond the margin. A figure that is no mean over units,
+such as MedianRank, is judged by the bootstrap interval of its difference, not adjusted.
 
 What cannot be judged fails: missing units, runs that were scored in different ways, runs that
 are not complete, undefined figures, and a loss on so few units that no p could be small enough.
@@ -50,6 +51,14 @@ are not complete, undefined figures, and a loss on so few units that no p could 
 @click.option("--confident", is_flag=True, help="Compare the end of the interval, not the point estimate.")
 @click.option("--no-worse-than", "baseline", metavar="BASELINE", help="A run directory to compare with.")
 @click.option("--margin", type=float, default=0.0, show_default=True, help="The loss that is tolerated.")
+@click.option(
+    "--test",
+    type=click.Choice(TESTS),
+    default="t",
+    show_default=True,
+    help="How a loss beyond a margin is judged.",
+)
+@click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
 @options.metric_option
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses."
@@ -69,6 +78,8 @@ def gate(
     confident: bool,
     baseline: str | None,
     margin: float,
+    test: str,
+    allow_missing: bool,
     metrics: tuple[str, ...],
     level: float,
     flips: int,
@@ -79,9 +90,16 @@ def gate(
         raise ParameterError(
             "there is no baseline for the margin or the metrics", hint="name one with --no-worse-than"
         )
-    against = None if baseline is None else Against(_one_run(baseline), margin, metrics)
+    against = None if baseline is None else Against(_one_run(baseline), margin, metrics, test)
     found = gate_run(
-        _one_run(run), minimums, confident=confident, against=against, level=level, flips=flips, seed=seed
+        _one_run(run),
+        minimums,
+        confident=confident,
+        against=against,
+        allow_missing=allow_missing,
+        level=level,
+        flips=flips,
+        seed=seed,
     )
     _show(out, found)
     return exits.DONE if found.passed else exits.GATE_FAILED

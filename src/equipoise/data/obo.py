@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from equipoise.data.obograph import parse_obo_graph
 from equipoise.data.oboterms import OboFile, OboTerm
 from equipoise.data.obotext import parse_obo_text
 from equipoise.data.text import PathLike, TextFile, open_text
 from equipoise.errors import FormatError, InputError
+
+_JSON = re.compile(rb"\{|\[\s*[{\[\]\"]")
+"""How JSON begins and a stanza such as ``[Term]`` does not."""
 
 __all__ = ["OboFile", "OboTerm", "parse_obo", "read_obo"]
 
@@ -24,7 +29,7 @@ def parse_obo(file: TextFile) -> OboFile:
             f"{file.name} is XML, such as OWL; OBO text or OBO-graph JSON is needed",
             hint=f"robot convert --input {file.name} --output ontology.obo",
         )
-    found = parse_obo_graph(file) if start.startswith((b"{", b"[{")) else parse_obo_text(file)
+    found = parse_obo_graph(file) if _JSON.match(start) else parse_obo_text(file)
     if not found.terms:
         raise InputError(f"{file.name} holds no terms", hint="a term is a [Term] stanza, or a node of JSON")
     return found

@@ -79,7 +79,7 @@ def _stanzas(file: TextFile, lines: list[str]) -> Iterator[tuple[str, int, Tags]
 
 
 def _term(file: TextFile, line: int, tags: Tags) -> OboTerm:
-    if "id" not in tags:
+    if not any(tags.get("id", ())):
         raise file.error(FormatError, line, "begins a term without an id", hint="each [Term] has an id: line")
     return OboTerm(
         id=_word(tags["id"][0]),

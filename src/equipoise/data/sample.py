@@ -1,4 +1,4 @@
-"""The sample data that come with the program: questions about bread, a text about keeping time, accounts."""
+"""The sample data that come with the program: bread, keeping time, accounts, philosophy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from equipoise.data.dataset import Dataset
 from equipoise.data.documents import read_document
+from equipoise.data.field import Field, read_field
 from equipoise.data.fixture import Question, read_fixture
 from equipoise.data.runs import read_qrels
 from equipoise.data.tables import read_rows
@@ -39,6 +40,11 @@ def accounts() -> Path:
     """
     with as_file(files("equipoise.data") / "samples" / "accounts") as folder:
         return folder / "books.db"
+
+
+def philosophy() -> Field:
+    """97 pairs of concepts, 10 clusters, 56 annotated sentences, 105 relations and 16 concepts."""
+    return read_field()
 
 
 def _read(folder: Path) -> Dataset:

@@ -1,7 +1,7 @@
 """Limits that reach far into a row: most numbers are counted by the bucket they fall into.
 
-Numbers are sorted into buckets by their leading bits, some five hundred for each doubling. A bucket that no limit
-touches is counted as a whole; only the numbers of the others have to be known to the last digit.
+Numbers are sorted into buckets by their leading bits, some five hundred for each doubling. A bucket that no
+limit touches is counted as a whole; only the numbers of the others have to be known to the last digit.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,8 @@ def _best_first(lists: IdRows, values: Floats) -> tuple[IdRows, Floats]:
         return lists, values
     values = np.where(lists.inside, values, -np.inf)
     order = np.lexsort((lists.inside * -1, -values), axis=1)
-    return IdRows(np.take_along_axis(lists.cells, order, 1), lists.lengths), np.take_along_axis(
-        values, order, 1
-    )
+    cells = np.take_along_axis(lists.cells, order, 1)
+    return replace(lists, cells=cells), np.take_along_axis(values, order, 1)
 
 
 def _codes(lists: IdRows, truth: IdRows) -> tuple[Ints, Ints, int]:

@@ -1,9 +1,9 @@
 """A matrix product that never overlooks a near pair, and the distance that then decides.
 
 A product of matrices finds distances fast and rounds them. So it only screens: it carries one column more,
-which raises every score by more than rounding can have lowered it, and another, which takes off the score that
-is to be reached. What comes out below 0 is farther than asked, without doubt; the few pairs that are left
-are looked at one by one, by a formula that keeps its digits near the rim of hyperbolic space.
+which raises every score by more than rounding can have lowered it, and another, which takes off the score
+that is to be reached. What comes out below 0 is farther than asked, without doubt; the few pairs that are
+left are looked at one by one, by a formula that keeps its digits near the rim of hyperbolic space.
 """
 
 from __future__ import annotations

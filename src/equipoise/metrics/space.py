@@ -11,7 +11,10 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import DOWN, CorpusMetric
 from equipoise.metrics.directions import blocks, directions, mean_cosine
+from equipoise.metrics.graph import GraphClustering, GraphDensity
+from equipoise.metrics.grouping import ClusterCoherence, ClusterSeparation, Purity
 from equipoise.metrics.pairs import average_ranks, correlation
+from equipoise.metrics.quality import Diversity, EmbeddingVariance, NormRatio
 from equipoise.metrics.silhouette import Silhouette
 from equipoise.metrics.spread import EffectiveRank, Hubness, Isotropy, MeanCosine, Uniformity
 from equipoise.types import Floats
@@ -142,4 +145,12 @@ METRICS = (
     Isotropy,
     Coherence,
     Alignment,
+    ClusterCoherence,
+    ClusterSeparation,
+    Purity,
+    GraphDensity,
+    GraphClustering,
+    Diversity,
+    EmbeddingVariance,
+    NormRatio,
 )

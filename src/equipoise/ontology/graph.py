@@ -59,30 +59,25 @@ def depths(parents: Rows, by_level: list[Ints]) -> Ints:
 def lineage(parents: Rows, by_level: list[Ints]) -> Lineage:
     """All ancestors of all terms with the steps up to them."""
     size = len(parents)
-    held: list[tuple[Ints, Ints, Ints]] = []
+    owner = ancestor = step = np.zeros(0, dtype=np.int64)
     start, length = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    ancestors = steps = np.zeros(0, dtype=np.int64)
     for level in by_level:
-        own = (level, level, np.zeros_like(level))
-        owner, ancestor, step = _from_parents(parents, level, Rows(start, ancestors), length, steps)
-        owner, ancestor, step = _nearest(
-            *(np.concatenate(pair) for pair in zip(own, (owner, ancestor, step), strict=True)), size
+        # A term inherits the ancestors of its parents, one step farther, and adds itself.
+        parent = parents.values[parents.slots(level)]
+        child = np.repeat(level, parents.counts[level])
+        known = spans(start[parent], length[parent])
+        own, above, steps = _nearest(
+            np.concatenate([level, np.repeat(child, length[parent])]),
+            np.concatenate([level, ancestor[known]]),
+            np.concatenate([np.zeros_like(level), step[known] + 1]),
+            size,
         )
-        held.append((owner, ancestor, step))
-        terms, first, counts = np.unique(owner, return_index=True, return_counts=True)
-        start[terms], length[terms] = len(ancestors) + first, counts
-        ancestors, steps = np.concatenate([ancestors, ancestor]), np.concatenate([steps, step])
-    return _by_term(held, size)
-
-
-def _from_parents(
-    parents: Rows, level: Ints, known: Rows, length: Ints, steps: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """What the terms of a level inherit: the ancestors of each parent, one step farther."""
-    child = np.repeat(level, parents.counts[level])
-    parent = parents.values[parents.slots(level)]
-    slots = spans(known.starts[parent], length[parent])
-    return np.repeat(child, length[parent]), known.values[slots], steps[slots] + 1
+        terms, first, counts = np.unique(own, return_index=True, return_counts=True)
+        start[terms], length[terms] = len(owner) + first, counts
+        owner, ancestor = np.concatenate([owner, own]), np.concatenate([ancestor, above])
+        step = np.concatenate([step, steps])
+    order = np.lexsort((ancestor, owner))
+    return Lineage(Rows(starts_of(length), ancestor[order]), step[order])
 
 
 def _nearest(owner: Ints, ancestor: Ints, step: Ints, size: int) -> tuple[Ints, Ints, Ints]:
@@ -93,10 +88,3 @@ def _nearest(owner: Ints, ancestor: Ints, step: Ints, size: int) -> tuple[Ints, 
     first[1:] = np.diff(key[order]) != 0
     kept = order[first]
     return owner[kept], ancestor[kept], step[kept]
-
-
-def _by_term(held: list[tuple[Ints, Ints, Ints]], size: int) -> Lineage:
-    owner, ancestor, step = (np.concatenate(part) for part in zip(*held, strict=True))
-    order = np.lexsort((ancestor, owner))
-    counts = np.bincount(owner, minlength=size)
-    return Lineage(Rows(starts_of(counts), ancestor[order]), step[order])

@@ -28,8 +28,7 @@ class Branches:
 
     def share(self, a: Ints, b: Ints) -> Bools:
         """Whether terms ``a`` and ``b`` have a branch in common, pair by pair."""
-        shared: Bools = (self.member[a] & self.member[b]).any(axis=-1)
-        return shared
+        return np.logical_or.reduce(self.member[a] & self.member[b], axis=-1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

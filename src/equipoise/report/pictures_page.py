@@ -14,19 +14,14 @@ _LOOK = """\
 body{margin:0 auto;max-width:60rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;
 background:var(--chart-paper);color:var(--chart-ink)}
 h1{font-size:1.3rem}figure{margin:0 0 2.5rem;overflow-x:auto}
-figcaption,p{color:var(--chart-soft);font-size:.9rem}
+p{color:var(--chart-soft);font-size:.9rem}
 """
 
 
-def pictures_page(title: str, text: str, pictures: Sequence[tuple[Chart, str]]) -> str:
+def pictures_page(title: str, text: str, charts: Sequence[Chart]) -> str:
     """The page as text; pointing at a mark shows what it says. The same charts give the same bytes."""
     style, script = interactive.style() + _LOOK, interactive.script()
-    figures = "\n".join(
-        f"<figure>{interactive.mount(chart)['svg']}"
-        + (f"<figcaption>{escape(caption)}</figcaption>" if caption else "")
-        + "</figure>"
-        for chart, caption in pictures
-    )
+    figures = "\n".join(f"<figure>{interactive.mount(chart)['svg']}</figure>" for chart in charts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite, isnan
+from math import isclose, isfinite, isnan
 from typing import Any
 
 from equipoise.errors import ParameterError
+from equipoise.run.loss import Loss
 from equipoise.run.measured import with_metrics
 from equipoise.run.regression import regressions
 from equipoise.run.requirement import Requirement
@@ -21,6 +22,12 @@ from equipoise.stats.interval import checked_level
 from equipoise.stats.numbers import decimals, figure, percent
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
+
+MISSING = "EQ101"
+"""The code of units that the truth has and a run lacks."""
+
+RESAMPLES_OF_A_LOOK = 1
+"""Where only the figure is wanted and not its interval."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Against:
     baseline: StoredRun
     margin: float = 0.0
     metrics: tuple[str, ...] = ()
+    test: str = "t"
 
 
 def gate_run(
@@ -59,6 +67,7 @@ def gate_run(
     *,
     confident: bool = False,
     against: Against | None = None,
+    allow_missing: bool = False,
     level: float = 0.95,
     flips: int = 10_000,
     seed: int = 0,
@@ -69,9 +78,15 @@ def gate_run(
     wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
     paired one-sided test on the same units (see ``run.loss``), adjusted by Holm for several metrics, and on
     a loss that so few units cannot judge. The metrics are those of ``against``, else those of the minimums,
-    else the first of the run. Fewer ``flips`` than the level needs are refused.
+    else the first of the run. Fewer ``flips`` than the level needs are refused. Units that the truth has and
+    a run lacks close the gate, unless it is told to allow them; they score 0 then.
     """
     checked_level(level)
+    if against is not None and level <= 0.5:
+        raise ParameterError(
+            f"the level {level:g} would call a loss significant that is as likely as not",
+            hint="give a level above 0.5, such as 0.95",
+        )
     asked = [Requirement.parse(text) for text in minimums]
     if not asked and against is None:
         raise ParameterError(
@@ -84,12 +99,14 @@ def gate_run(
             hint="for example 0.01; 0 bears none",
         )
     verdicts = [_complete(run)] if run.caution else []
+    if not allow_missing:
+        verdicts += _missing(run, "the run")
+        verdicts += _missing(against.baseline, "the baseline") if against else []
     verdicts += [_minimum(run.result, each, confident=confident, level=level) for each in asked]
     if against is not None:
         names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
-        verdicts += regressions(
-            run, against.baseline, names, margin=against.margin, level=level, flips=flips, seed=seed
-        )
+        asked_loss = Loss(against.margin, level, flips, seed, against.test)
+        verdicts += regressions(run, against.baseline, names, asked_loss)
     return Gate(run.result.system, tuple(verdicts))
 
 
@@ -97,10 +114,32 @@ def _complete(run: StoredRun) -> Verdict:
     return Verdict(False, f"{run.caution}, so its figures decide nothing", "run")
 
 
+def _missing(run: StoredRun, who: str) -> list[Verdict]:
+    """The complaint that a run lacks units of the truth, if it was made."""
+    return [
+        Verdict(False, f"{who} lacks units of the truth: {finding.sentence} ({MISSING})", "run")
+        for finding in run.result.findings
+        if finding.code == MISSING
+    ]
+
+
+def _falsified(result: Result, estimate: Estimate) -> str:
+    """What the evidence says instead of the figure that is stored; empty where they agree."""
+    if result.evidence is None or "like" in result.settings:
+        return ""
+    again = _bare(result, level=estimate.interval.level, resamples=RESAMPLES_OF_A_LOOK)
+    found = with_metrics(again, [estimate.metric]).estimates[estimate.metric].value
+    if isclose(found, estimate.value, rel_tol=1e-9, abs_tol=1e-9) or (isnan(found) and isnan(estimate.value)):
+        return ""
+    return f"the stored figure is {estimate.value:.6g} and the evidence of the run gives {found:.6g}"
+
+
 def _minimum(result: Result, asked: Requirement, *, confident: bool, level: float) -> Verdict:
     estimate = _estimate(result, asked.metric)
     asked.checked(estimate)
     metric, value = estimate.metric, estimate.value
+    if falsified := _falsified(result, estimate):
+        return Verdict(False, f"{metric} cannot be trusted: {falsified}", "minimum", metric, value)
     if isnan(value):
         reason = estimate.interval.reason or "undefined on this evidence"
         return Verdict(False, f"{metric} has no value ({reason})", "minimum", metric)
@@ -151,7 +190,9 @@ def _at_level(result: Result, estimate: Estimate, level: float) -> Estimate:
     """The figure with its interval at this level, made anew where the evidence is there."""
     if result.evidence is None or estimate.interval.level == level:
         return estimate
-    bare = replace(
-        result, estimates={}, per_unit={}, weights={}, settings={**result.settings, "level": level}
-    )
-    return with_metrics(bare, [estimate.metric]).estimates[estimate.metric]
+    return with_metrics(_bare(result, level=level), [estimate.metric]).estimates[estimate.metric]
+
+
+def _bare(result: Result, **settings: Any) -> Result:
+    """The result as if nothing had been scored yet, with these settings."""
+    return replace(result, estimates={}, per_unit={}, weights={}, settings={**result.settings, **settings})

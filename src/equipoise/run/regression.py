@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -20,10 +21,21 @@ from equipoise.stats.family import adjust
 from equipoise.stats.numbers import DEFAULT_DECIMALS, figure, p_value, percent, signed
 from equipoise.stats.pairing import Pairing, pair_results
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.terms import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER
 from equipoise.types import Direction
 
-MODES = {"ties": "ties", "like": "the conventions of"}
-"""Settings that decide what a figure means."""
+MODES = {
+    "ties": "ties",
+    "like": "the conventions of",
+    MATCHER: "the matcher",
+    TOKENIZER: "the tokenizer",
+    FOLDS: "folds",
+    BUDGET: "a budget of",
+    GRID: "the grid",
+    **{name: name.replace("_", " ") for name in ("padding", "unseen", "ignore_index")},
+    **{name: name.replace("_", " ") for name in ("relation", "filtered", "measure", "mode", "averaging")},
+}
+"""Settings that decide what a figure means; one that only one of two runs knows differs."""
 _PLACES = DEFAULT_DECIMALS + 1
 
 
@@ -44,11 +56,7 @@ def regressions(
     run: StoredRun,
     baseline: StoredRun,
     metrics: Sequence[str],
-    *,
-    margin: float,
-    level: float,
-    flips: int = 10_000,
-    seed: int = 0,
+    asked: Loss,
 ) -> list[Verdict]:
     """A verdict for every metric, or one that says why there can be none."""
     closed = _different_ways(run, baseline)
@@ -61,7 +69,6 @@ def regressions(
         return [Verdict(False, f"the baseline cannot be compared: {error.sentence}", "regression")]
     try:
         paired = pair_results([ours, theirs])
-        asked = Loss(margin, level, flips, seed)
         return _by_metric(paired, asked)
     except (PairingError, DuplicateError) as error:
         return [Verdict(False, error.sentence, "regression")]
@@ -74,10 +81,8 @@ def _different_ways(run: StoredRun, baseline: StoredRun) -> str:
     ours, theirs = run.result.settings, baseline.result.settings
     for name, words in MODES.items():
         if ours.get(name) != theirs.get(name):
-            return (
-                f"the runs were scored in different ways: {words} {ours.get(name) or 'equipoise'} here, "
-                f"{theirs.get(name) or 'equipoise'} in the baseline"
-            )
+            how = [_said(each.get(name), name) for each in (ours, theirs)]
+            return f"the runs were scored in different ways: {words} {how[0]} here, {how[1]} in the baseline"
     kinds = [type(each.evidence).kind for each in (run.result, baseline.result) if each.evidence is not None]
     if len(set(kinds)) > 1:
         return f"the runs hold different kinds of evidence: {kinds[0]} here, {kinds[1]} in the baseline"
@@ -85,6 +90,12 @@ def _different_ways(run: StoredRun, baseline: StoredRun) -> str:
     if here and there and here != there:
         return "the runs were scored on different data: the fingerprints of the truth differ"
     return ""
+
+
+def _said(value: object, name: str) -> str:
+    if value is None:
+        return "equipoise" if name == "like" else "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _renamed(result: Result, system: str) -> Result:
@@ -142,6 +153,8 @@ def _mean_verdict(paired: Pairing, gains: Gains, metric: str, tested: Tested, as
     if undecided:
         judged = f"a loss{_beyond(asked)} that cannot be judged: {undecided}"
     details = [*([] if np.isnan(p) else [f"p {p_value(p)}{tested.words}"]), counted(n, "unit")]
+    if not closed and np.isfinite(visible := gains.visible(asked)) and asked.test == "t":
+        details.append(f"a true loss of {figure(visible, _PLACES)} would show four times in five")
     sentence = f"{_beside(ours, theirs, gain)}, {judged} ({', '.join(details)})"
     shown = None if np.isnan(p) else p
     return Verdict(not closed, sentence, "regression", metric, ours.value, None, gain, shown, n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,17 @@ def test_a_new_release_embeds_only_new_and_changed_texts(
     expected = model.embed(components(next_release).texts, Role.DOCUMENT)
     assert np.array_equal(built.index.vectors, expected)
     assert read_meta(built.index.folder).release == "2025-06-01"
+
+
+def test_a_release_with_the_same_texts_is_written_down_and_embeds_nothing(
+    ontology: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+) -> None:
+    build_index(ontology, model, tmp_path, multi=True)
+    counting.asked.clear()
+    later = replace(ontology, release="2026-01-01")
+    built = build_report(later, model, tmp_path, multi=True)
+    assert counting.asked == []
+    assert read_meta(built.index.folder).release == "2026-01-01"
 
 
 def test_texts_that_only_left_need_no_embedding_at_all(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HELP = """
 \b
-  eq accounts evaluate --database books.db --business-id acme --geometry lorentz --dims 2 5 10 -o results/
+  eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
   eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the relatives of every node
@@ -143,6 +143,7 @@ def evaluate(
     checked = checked_settings(spaces, dims, **settings)
     tree = source.read()
     own = own_vectors(vectors, vectors_geometry)
+    _tell_flat(out, vectors, vectors_geometry)
     with out.progress(len(own) + len(checked.cells)) as step:
         found = evaluate_tree(
             tree, spaces, dims, vectors=own, output=output, command=out.command, step=step, **settings
@@ -167,6 +168,13 @@ def own_vectors(words: tuple[str, ...], geometry: str | None) -> dict[str, Embed
             )
         found[named.name] = read_vectors(named.path, space)
     return found
+
+
+def _tell_flat(out: Output, words: tuple[str, ...], geometry: str | None) -> None:
+    """A CSV does not say where its points lie, and a wrong guess would pass for a bad embedding."""
+    silent = [word for word in words if not word.casefold().endswith(".npz")]
+    if silent and geometry is None:
+        out.note(f"{', '.join(silent)}: taken as euclidean; --vectors-geometry lorentz says otherwise")
 
 
 def _show(out: Output, found: AccountsEvaluation, output: str | None) -> None:

@@ -13,7 +13,8 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
-    from equipoise.recipes.accounts.pictures import Gallery, Picture
+    from equipoise.recipes.accounts.pictures import Gallery
+    from equipoise.report.charts.chart import Chart
 
 HELP = """
 \b
@@ -57,7 +58,7 @@ def plot(
     pictures = gallery.pictures()
     _write(file, gallery, pictures, chart)
     if out.json:
-        names = [each.chart.name for each in pictures]
+        names = [each.name for each in pictures]
         out.data({"system": gallery.system, "charts": names, "written": [output]})
     out.note(f"wrote {output} ({gallery.system})")
     return 0
@@ -85,7 +86,7 @@ def _gallery(place: Path, source: Source, system: str | None, geometry: str | No
     return Gallery(tree, system or place.stem, in_order(found, tree))
 
 
-def _write(file: Path, gallery: Gallery, pictures: list[Picture], chart: str | None) -> None:
+def _write(file: Path, gallery: Gallery, pictures: list[Chart], chart: str | None) -> None:
     from equipoise.data.atomic import write_bytes
     from equipoise.report.charts.render import png, svg
     from equipoise.report.pictures_page import pictures_page
@@ -93,13 +94,13 @@ def _write(file: Path, gallery: Gallery, pictures: list[Picture], chart: str | N
     if file.suffix.casefold() == ".html":
         tree = gallery.tree
         text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
-        page = pictures_page(gallery.system, text, [(each.chart, each.caption) for each in pictures])
+        page = pictures_page(gallery.system, text, pictures)
         write_bytes(file, page.encode())
         return
-    known = {each.chart.name: each.chart for each in pictures}
+    known = {each.name: each for each in pictures}
     if chart is not None and chart not in known:
         raise UnknownNameError.of("chart", chart, known, more=f"there are: {', '.join(known)}")
-    chosen = pictures[0].chart if chart is None else known[chart]
+    chosen = pictures[0] if chart is None else known[chart]
     write_bytes(file, png(chosen) if file.suffix.casefold() == ".png" else svg(chosen).encode())
 
 

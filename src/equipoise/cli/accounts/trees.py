@@ -56,11 +56,8 @@ class Source:
         """The tree."""
         named = self.named
         if len(named) != 1:
-            fact = (
-                "no tree was named"
-                if not named
-                else f"{' and '.join(f'--{name}' for name in named)} name two trees"
-            )
+            several = " and ".join(f"--{name}" for name in named)
+            fact = f"{several} name {len(named)} trees" if named else "no tree was named"
             raise ParameterError(fact, hint="name one: --tree accounts.csv or --database books.db")
         self._refuse_stray()
         found = self._whole(*next(iter(named.items())))

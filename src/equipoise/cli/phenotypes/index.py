@@ -172,7 +172,7 @@ def _say(out: Output, built: Built) -> None:
         f"for {meta.terms:,} terms by {meta.model_name} ({meta.kind})"
     )
     if report.kept == report.texts:
-        out.text("nothing has changed since it was built")
+        out.text("all texts were there already, and nothing was embedded")
         return
     parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.kept, "kept"))
     said = ", ".join(f"{number:,} texts {what}" for number, what in parts if number)

@@ -12,6 +12,9 @@ from equipoise.errors import DuplicateError, FormatError
 
 METRIC, VALUE = "metric", "value"
 _DASHES = re.compile("[-–—]+")
+_LONG_FIGURE = (METRIC, VALUE, "low", "high", "n", "level", "undefined", "chance")
+"""Columns of the long form that belong to one figure."""
+_LONG_FACTS = ("like",)
 _LONG_NAMES = ("system", "model", "run", "name", "method", "dataset", "task", "split", "seed", "fold")
 
 
@@ -51,7 +54,7 @@ class Grid:
 def records_of(grid: Grid, known: Known) -> list[Record]:
     """A record a system: rows where the header names figures, columns where the first column does."""
     folded = [head.casefold() for head in grid.header]
-    if METRIC in folded and VALUE in folded:
+    if _is_long(folded):
         return _long(grid, folded)
     upright = any(known(head) for head in grid.header)
     if not upright and any(known(row[0]) for row in grid.rows if row):
@@ -65,8 +68,16 @@ def records_of(grid: Grid, known: Known) -> list[Record]:
     ]
 
 
+def _is_long(folded: Sequence[str]) -> bool:
+    return METRIC in folded and VALUE in folded
+
+
 def numbered(grid: Grid, known: Known) -> list[str]:
     """The labels beside which numbers stand: heads, first column, or both where neither names a figure."""
+    folded = [head.casefold() for head in grid.header]
+    if _is_long(folded):
+        metric = folded.index(METRIC)
+        return list(dict.fromkeys(row[metric] for row in grid.rows if row[metric]))
     heads = [
         head
         for at, head in enumerate(grid.header)
@@ -97,7 +108,7 @@ def _name(grid: Grid, row: Sequence[str]) -> str:
 
 def _long(grid: Grid, folded: Sequence[str]) -> list[Record]:
     """One row a system and metric, as ``eq export --to csv`` writes them."""
-    at = {name: folded.index(name) for name in (METRIC, VALUE, "low", "high", "n") if name in folded}
+    at = {name: folded.index(name) for name in (*_LONG_FIGURE, *_LONG_FACTS) if name in folded}
     keys = [place for place, head in enumerate(folded) if head in _LONG_NAMES]
     groups: dict[tuple[str, ...], dict[str, Cell]] = {}
     for row, place in zip(grid.rows, grid.places, strict=True):
@@ -110,8 +121,8 @@ def _long(grid: Grid, folded: Sequence[str]) -> list[Record]:
             )
         low, high = (row[at[end]] if end in at else "" for end in ("low", "high"))
         ends = f" [{low}, {high}]" if low and high else ""
-        count = row[at["n"]] if "n" in at else ""
+        cells |= {fact: Cell(fact, row[at[fact]]) for fact in _LONG_FACTS if fact in at}
         cells[row[at[METRIC]]] = Cell(
-            row[at[METRIC]], row[at[VALUE]] + ends, int(count) if count.isdigit() else None
+            row[at[METRIC]], row[at[VALUE]] + ends, row[at["n"]] if "n" in at else ""
         )
     return [Record(", ".join(key), tuple(cells.values())) for key, cells in groups.items()]

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 
 from equipoise.data.published.aligned import Lines, aligned_grids
+from equipoise.data.published.classification import class_reports
 from equipoise.data.published.grid import Grid
 from equipoise.data.published.markup import plain
 from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell, Known, Record
 from equipoise.data.published.tree import Digits, tables_of
+from equipoise.data.published.tuned import tuned_records
 from equipoise.data.text import TextFile
 
 _BAR = re.compile(r"(?<!\\)\|")
@@ -42,8 +44,10 @@ def markdown_parts(file: TextFile, known: Known) -> tuple[list[Grid], list[Recor
             name = f"{file.name}, {heading}" if heading else file.name
             grids.append(Grid.of(name, [(f"line {number}", _cells(line)) for number, line in block]))
         elif kind == "code":
-            found += _json_records(heading, block, known)
-            grids += aligned_grids(f"{file.name}, {heading}" if heading else file.name, block)
+            name = f"{file.name}, {heading}" if heading else file.name
+            reports, shares, block = class_reports(name, block)
+            found += [*_json_records(heading, block, known), *shares, *tuned_records(block)]
+            grids += [*reports, *aligned_grids(name, block)]
             prose += block
         else:
             prose += block
@@ -52,8 +56,10 @@ def markdown_parts(file: TextFile, known: Known) -> tuple[list[Grid], list[Recor
 
 def text_parts(file: TextFile, known: Known) -> tuple[list[Grid], list[Record]]:
     """The same of a plain text, which is what a program printed: one code block."""
-    lines = list(enumerate(file.text.splitlines(), start=1))
-    return list(aligned_grids(file.name, lines)), _listed("", lines, known)
+    lines: Lines = list(enumerate(file.text.splitlines(), start=1))
+    reports, shares, lines = class_reports(file.name, lines)
+    listed = [*_listed("", lines, known), *shares, *tuned_records(lines)]
+    return [*reports, *aligned_grids(file.name, lines)], listed
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, Lines]]:

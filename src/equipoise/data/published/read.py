@@ -13,9 +13,10 @@ from equipoise.data.published.delimited import delimited_grid
 from equipoise.data.published.grid import Grid, numbered, records_of
 from equipoise.data.published.latex import latex_grids
 from equipoise.data.published.markdown import markdown_parts, text_parts
-from equipoise.data.published.record import Known, Published, Record
+from equipoise.data.published.prose import said_in
+from equipoise.data.published.record import Known, Published, Record, Said
 from equipoise.data.tables import DELIMITERS
-from equipoise.data.text import PathLike, TextFile, open_text, shown
+from equipoise.data.text import STDIN, PathLike, TextFile, open_text, shown
 from equipoise.errors import FormatError, InputError
 
 FORMATS = {
@@ -50,21 +51,41 @@ def read_file(path: PathLike, known: Known) -> list[Published]:
     """The tables of one file, read as its suffix says."""
     name = Path(path).name.casefold().removesuffix(".gz")
     form = FORMATS.get(Path(name).suffix)
-    if form is None and not Path(path).exists():
+    if form is None and os.fspath(path) != STDIN and not Path(path).exists():
         open_text(path)
-    if form is None:
+    if form is None and os.fspath(path) != STDIN:
         raise FormatError(
             f"{shown(path)} has a suffix that names no kind of table", hint=f"use one of {', '.join(FORMATS)}"
         )
     file = open_text(path)
+    form = form or _looks_like(file)
     if form in ("json", "jsonl"):
         value = tree.json_tree(file) if form == "json" else tree.json_lines(file)
         return _tables(file.name, value, known)
     grids, listed = _grids(file, form, known)
+    said = said_in(file.text) if form in ("markdown", "text", "latex") else ()
     tables = [
-        Published(grid.name, tuple(records_of(grid, known)), tuple(numbered(grid, known))) for grid in grids
+        Published(grid.name, _saying(records_of(grid, known), said), tuple(numbered(grid, known)))
+        for grid in grids
     ]
-    return [*tables, *(Published(file.name, (record,)) for record in listed)] or [Published(file.name, ())]
+    alone = [Published(file.name, (record,)) for record in _saying(listed, said)]
+    return [*tables, *alone] or [Published(file.name, ())]
+
+
+def _saying(records: Sequence[Record], said: tuple[Said, ...]) -> tuple[Record, ...]:
+    return tuple(replace(record, said=said) for record in records)
+
+
+def _looks_like(file: TextFile) -> str:
+    """The kind of a table that has no name: its first signs tell."""
+    first = file.first_line
+    if first.startswith(("{", "[")):
+        return "json" if file.text.count("\n{") < 1 else "jsonl"
+    if "\\begin{" in file.text:
+        return "latex"
+    if first.startswith(("#", "|", "- ", "* ")) or "|--" in file.text or "| --" in file.text:
+        return "markdown"
+    return "tsv" if "\t" in first else "csv" if "," in first or ";" in first else "text"
 
 
 def _tables(name: str, value: Any, known: Known) -> list[Published]:

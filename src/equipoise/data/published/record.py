@@ -11,24 +11,36 @@ Known = Callable[[str], bool]
 
 
 class Cell(NamedTuple):
-    """A label and what is printed beside it; ``n`` where the figure itself says how many units it has.
+    """A label and what is printed beside it; ``n`` where the figure itself says how many units it has, as text.
 
     ``exact`` says that this program wrote the figure: every digit is there, and shares are fractions.
     """
 
     label: str
     text: str
-    n: int | None = None
+    n: str = ""
     exact: bool = False
+
+
+class Said(NamedTuple):
+    """A fact that a sentence states, and the words of the sentence."""
+
+    label: str
+    text: str
+    quote: str
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The figures of one system on one set of data, and whatever else stands in its row."""
+    """The figures of one system on one set of data, and whatever else stands in its row.
+
+    ``said`` is what the text around the table says of all its figures, as facts with the words that say so.
+    """
 
     name: str
     cells: tuple[Cell, ...]
     place: str = ""
+    said: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
 """What stands beside every figure that this program writes."""
 _PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
 """Parts of result files that hold no figures of the system."""
+_SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
+"""Parts whose mere presence says something: a mean over experiments, a choice among configurations."""
 _OF_ONE_FIGURE = re.compile(r"(?i)(?:^|_)(?:ci|lower|upper|low|high|std|sd|se)(?:$|_)")
 """What belongs to one figure is not passed on to those below it."""
 
@@ -123,6 +125,8 @@ def _sorted_out(
         label = str(key)
         if label in _PASSED:
             continue
+        if label in _SAID_BY_BEING and inner and not _is_scalar(inner):
+            facts.append(Cell(label, str(inner)))
         if _is_scalar(inner):
             (cells if known(label) else facts).append(Cell(label, _text(inner)))
         elif isinstance(inner, Mapping) and known(label) and any(each in inner for each in VALUES):
@@ -162,9 +166,7 @@ def _figure(label: str, value: Mapping[str, Any]) -> Cell:
     text = _text(number)
     if isinstance(ends, list | tuple) and len(ends) == 2 and all(map(_is_number, ends)):
         text += f" [{_text(ends[0])}, {_text(ends[1])}]"
-    count = value.get("n")
-    units = count if isinstance(count, int) and not isinstance(count, bool) else None
-    return Cell(label, text, units, exact=value.keys() >= _OWN)
+    return Cell(label, text, _text(value.get("n")), exact=value.keys() >= _OWN)
 
 
 def _is_pair(value: Any) -> bool:

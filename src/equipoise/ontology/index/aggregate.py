@@ -19,7 +19,8 @@ from equipoise.errors import ParameterError, ShapeError, UnknownNameError
 from equipoise.geometry import Points
 from equipoise.ontology.index.components import Components
 from equipoise.ontology.index.expression import PARTS, Part, Pool, Sum, parse_expression
-from equipoise.ontology.index.fold import Folded, fold
+from equipoise.ontology.index.fold import Folded, fold, runs
+from equipoise.types import Bools
 
 DEFAULT_STRATEGY = "label_synonyms_max"
 DEFAULT_WEIGHTS = {"label": 0.5, "synonyms": 0.3, "definition": 0.2}
@@ -122,19 +123,20 @@ def _sum(how: Sum, scores: Points, components: Components) -> Folded:
     addends = [(weight, atom) for weight, atom in how.addends if weight]
     if not addends:
         return _constant(how.constant, scores, components)
-    total = np.zeros((len(scores), components.terms), dtype=scores.dtype)
-    present_weight = np.zeros(components.terms)
-    present = np.zeros(components.terms, dtype=np.bool_)
-    for weight, atom in addends:
-        found = _atom(atom, scores, components)
-        total += np.where(found.present, found.values, 0.0) * scores.dtype.type(weight)
-        present_weight += np.where(found.present, weight, 0.0)
-        present |= found.present
-    weights = [weight for weight, _ in addends]
-    if min(weights) > 0.0 and not np.all(present_weight == sum(weights)):
-        share = sum(weights) / np.where(present, present_weight, 1.0)
-        total *= share.astype(scores.dtype)
-    return Folded(total + scores.dtype.type(how.constant), present)
+    found = [_atom(atom, scores, components) for _, atom in addends]
+    weights = np.array([weight for weight, _ in addends])
+    held = np.array([each.present for each in found])
+    present: Bools = np.logical_or.reduce(held)
+    share = np.ones(components.terms)
+    if weights.min() > 0.0 and not held.all():
+        share[present] = weights.sum() / (weights @ held)[present]
+    total = np.full((len(scores), components.terms), how.constant, dtype=scores.dtype)
+    for weight, each in zip(weights, found, strict=True):
+        factors = (weight * share).astype(scores.dtype)
+        # Where a term lacks the part the value means nothing, and may be infinite: it is not touched.
+        for run in runs(np.flatnonzero(each.present)) if each.present.any() else ():
+            total[:, run] += each.values[:, run] * factors[run]
+    return Folded(total, present)
 
 
 def _atom(atom: Part | Pool, scores: Points, components: Components) -> Folded:

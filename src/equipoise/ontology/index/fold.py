@@ -85,4 +85,14 @@ def _part(components: Components, scores: Points, name: str) -> Iterator[Pass]:
             yield slice(0, size), scores[:, at : at + size]
             at += size
     elif components.defined is not None and len(components.defined):
-        yield components.defined, scores[:, components.without_definitions : len(components)]
+        at = components.without_definitions
+        for run in runs(components.defined):
+            yield run, scores[:, at : at + run.stop - run.start]
+            at += run.stop - run.start
+
+
+def runs(places: Ints) -> Iterator[slice]:
+    """Ascending places as slices of neighbours; there must be one at least."""
+    ends = np.flatnonzero(np.diff(places) != 1)
+    for first, last in zip([0, *ends + 1], [*ends, len(places) - 1], strict=True):
+        yield slice(int(places[first]), int(places[last]) + 1)

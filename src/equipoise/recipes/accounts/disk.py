@@ -14,6 +14,9 @@ from equipoise.types import Floats
 HYPERBOLIC = ("poincare", "lorentz")
 PROJECTED = "Seen in the two directions that differ most: distances from the middle are kept, others are not."
 
+FARTHEST = 5.0
+"""Points farther out than this lie on the rim for the eye; here 1.3 % of the radius is left to it."""
+
 
 @dataclass(frozen=True)
 class Flattened:
@@ -53,8 +56,8 @@ def flattened(embedded: Embedded) -> Flattened:
 
 def _shrunk(factor: float) -> str:
     return (
-        f"All distances from the middle are drawn {factor:.2g} times shorter than they are, since most points "
-        "would lie on the rim; directions are kept."
+        f"All distances from the middle are drawn {factor:.2g} times shorter than they are, since most "
+        "points would lie on the rim; directions are kept."
     )
 
 

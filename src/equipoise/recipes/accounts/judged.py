@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
+from equipoise.metrics.ranking import MeanRank
 from equipoise.metrics.space import NormDepth
 from equipoise.recipes.accounts.branches import Branches, resampled_branches
 from equipoise.run.scoring import evaluate
@@ -25,6 +26,7 @@ from equipoise.tasks.reconstruct import (
 )
 
 SPEARMAN = NormDepth().name
+RANK = MeanRank().unit
 NO_RELATIVES = "EQ104"
 """Said of units without an answer: here these are nodes without relatives, and the report counts them."""
 
@@ -155,7 +157,7 @@ def _result(found: Reconstruction, system: str, clusters: Any, options: Mapping[
     norms = evaluate(found.space, [NormDepth()], **named)
     return replace(
         ranks,
-        estimates={**ranks.estimates, **norms.estimates},
+        estimates={**_within(ranks.estimates, len(found.tree) - 1), **norms.estimates},
         findings=tuple(
             each for each in dict.fromkeys((*ranks.findings, *norms.findings)) if each.code != NO_RELATIVES
         ),
@@ -167,3 +169,13 @@ def _result(found: Reconstruction, system: str, clusters: Any, options: Mapping[
             DATA: {"tree": found.tree.fingerprint},
         },
     )
+
+
+def _within(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
+    """The same, no interval of a rank reaching beyond the last one: few branches would allow anything."""
+    return {
+        name: replace(each, interval=each.interval.clipped((1.0, float(candidates))))
+        if each.unit == RANK
+        else each
+        for name, each in estimates.items()
+    }

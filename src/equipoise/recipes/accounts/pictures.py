@@ -29,14 +29,6 @@ DRAWN = ("MR", "MAP")
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A chart, and what to say below it."""
-
-    chart: Chart
-    caption: str = ""
-
-
-@dataclass(frozen=True)
 class Gallery:
     """A tree, the embedding that is drawn, and the results of all."""
 
@@ -67,32 +59,32 @@ class Gallery:
         ]
         return cls(tree, chosen, vectors[chosen], tuple(results))
 
-    def pictures(self) -> list[Picture]:
+    def pictures(self) -> list[Chart]:
         """The tree first, then norms and figures."""
-        return [self.map(), self.norms(), *map(Picture, dimension_charts(self.results))]
+        return [self.map(), self.norms(), *dimension_charts(self.results)]
 
-    def map(self) -> Picture:
+    def map(self) -> Chart:
         """The tree in the disk, or in the plane where its points are flat."""
         flat = flattened(self.embedded)
         where = "the Poincaré disk" if flat.kind == "disk" else "the plane"
-        chart = tree_chart(
+        return tree_chart(
             self._nodes,
             flat.points,
             self.tree.edges,
             self.tree.depth,
             kind=flat.kind,
+            caption=flat.caption,
             title=f"{self.system} in {where}",
         )
-        return Picture(chart, flat.caption)
 
-    def norms(self) -> Picture:
+    def norms(self) -> Chart:
         """Norms against the place between root and leaf."""
         norms = geometry_named(self.embedded.geometry).norm(self.embedded.vectors)
         told = next(
             (_told(each.estimates[SPEARMAN]) for each in self.results if each.system == self.system), ""
         )
-        return Picture(
-            norms_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=told)
+        return norms_chart(
+            self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=told
         )
 
     @property
@@ -152,13 +144,13 @@ def _told(estimate: Estimate) -> str:
     return f"{figure(estimate.value, 2)} {span(estimate.interval, 2)}"
 
 
-def draw(pictures: Iterable[Picture], folder: Path) -> str:
+def draw(pictures: Iterable[Chart], folder: Path) -> str:
     """Every chart as SVG and PNG into a folder; a sentence where they cannot be drawn here."""
     try:
         (folder / CHARTS).mkdir(parents=True, exist_ok=True)
         for each in pictures:
-            write_bytes(folder / CHARTS / f"{each.chart.name}.svg", svg(each.chart).encode())
-            write_bytes(folder / CHARTS / f"{each.chart.name}.png", png(each.chart))
+            write_bytes(folder / CHARTS / f"{each.name}.svg", svg(each).encode())
+            write_bytes(folder / CHARTS / f"{each.name}.png", png(each))
     except MissingExtraError as error:
         return f"For charts: {error.hint}"
     except OSError as error:

@@ -45,7 +45,8 @@ def failure_sentence(seen: Observed) -> str:
     """Which cases could not be answered."""
     if not seen.failures:
         return ""
-    return f"{counted(len(seen.failures), 'case')} failed and count as misses: {listed(list(seen.failures))}"
+    verdict = "counts as a miss" if len(seen.failures) == 1 else "count as misses"
+    return f"{counted(len(seen.failures), 'case')} failed and {verdict}: {listed(list(seen.failures))}"
 
 
 def slices_of(result: Result, truth: Truth, settings: Settings) -> tuple[Slice, ...]:

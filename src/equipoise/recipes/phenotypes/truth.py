@@ -60,8 +60,8 @@ class Truth:
         if self.merged:
             told.append(f"{_counted(self.merged, 'means', 'mean')} a term that the same case has already")
         if self.unknown:
-            lead = _counted(len(self.unknown), "leads", "lead")
-            told.append(f"{lead} to no live term and count for nothing: {listed(self.unknown)}")
+            lost = _counted(len(self.unknown), "is", "are")
+            told.append(f"{lost} left out, leading to no live term: {listed(self.unknown)}")
         empty = sum(len(terms) == 0 for terms in self.expected)
         if empty:
             told.append(f"{counted(empty, 'case')} without an expected term cannot be scored")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
+from textwrap import wrap
 
 import numpy as np
 
@@ -22,6 +23,7 @@ WIDTH, HEIGHT = 520, 320
 MOST_DOTS = 3000
 """More dots than this hide each other; they are thinned out evenly."""
 MOST_GROUPS = 8
+FOLDED = 80
 GOLDEN, JITTER = 0.6180339887498949, 0.04
 OTHERS = "others"
 
@@ -35,7 +37,14 @@ class Node:
 
 
 def tree_chart(
-    nodes: Sequence[Node], points: Floats, edges: Ints, depth: Floats, *, title: str, kind: str = "disk"
+    nodes: Sequence[Node],
+    points: Floats,
+    edges: Ints,
+    depth: Floats,
+    *,
+    title: str,
+    kind: str = "disk",
+    caption: str = "",
 ) -> Chart:
     """The nodes in the disk or the plane with lines to their parents; of a large tree the upper levels."""
     order = np.argsort(depth, kind="stable")
@@ -53,7 +62,15 @@ def tree_chart(
         for at in order.tolist()
     )
     links = tuple((int(place[child]), int(place[parent])) for child, parent in edges.tolist())
-    return map_chart(Map(title, kind, drawn, links), kind)
+    return _captioned(map_chart(Map(title, kind, drawn, links), kind), caption)
+
+
+def _captioned(drawn: Chart, caption: str) -> Chart:
+    """The chart with more lines below its title, folded to its width."""
+    lines = [each for each in (drawn.spec["title"].get("subtitle", ""), *wrap(caption, FOLDED)) if each]
+    if not lines:
+        return drawn
+    return replace(drawn, spec={**drawn.spec, "title": {**drawn.spec["title"], "subtitle": lines}})
 
 
 def _groups(branches: Sequence[str]) -> dict[str, str]:
@@ -68,7 +85,7 @@ def _groups(branches: Sequence[str]) -> dict[str, str]:
 def norms_chart(
     nodes: Sequence[Node], norms: Floats, ranks: Floats, *, system: str, correlation: str = ""
 ) -> Chart:
-    """A dot a node: how far out it lies, over where it stands between root (0) and leaf (1)."""
+    """A dot a node: its norm, over where it stands between root (0) and leaf (1)."""
     known = np.flatnonzero(~np.isnan(ranks) & np.isfinite(norms))
     shown = known[:: max(1, ceil(len(known) / MOST_DOTS))]
     far = scale_of([], [0.0, *(float(norms[at]) for at in shown)])
@@ -78,7 +95,7 @@ def norms_chart(
         [(tenth / 10, figure(tenth / 10, 1)) for tenth in range(0, 11, 2)],
         "place in the tree: 0 is a root, 1 is a leaf",
     )
-    y = axis_of(far, "distance from the origin")
+    y = axis_of(far, "norm")
     for each in (x, y):
         each["axis"]["grid"] = True
     rows: list[Row] = [
@@ -116,6 +133,4 @@ def _beside(place: int) -> float:
 
 def _norm_says(node: Node, rank: float, norm: float) -> str:
     where = f" ({node.branch})" if node.branch and node.branch != node.name else ""
-    return (
-        f"{node.name}{where}: distance {figure(float(norm))} from the origin, place {figure(float(rank), 2)}"
-    )
+    return f"{node.name}{where}: norm {figure(float(norm))}, place {figure(float(rank), 2)}"

@@ -57,10 +57,10 @@ def _bar(system: str, called: str, place: int, estimate: Estimate, at: float) ->
         "base": at + BAR / 2,
         "zero": 0.0,
         "name": called,
-        "value": estimate.value,
+        "value": _drawn(estimate.value),
         "low": reach.low if reach.known else None,
         "high": reach.high if reach.known else None,
-        "chance": estimate.chance,
+        "chance": _drawn(estimate.chance),
         "fill": identity(place)[0],
         "figure": f"{figure(estimate.value, 3)} {span(reach, 3)}",
         "says": f"{system}: {estimate.metric} {figure(estimate.value, 3)}, interval {span(reach, 3)}, "
@@ -69,7 +69,7 @@ def _bar(system: str, called: str, place: int, estimate: Estimate, at: float) ->
 
 
 def _bar_layers(bars: list[Row], x: Spec) -> list[Spec]:
-    data: Spec = {"values": [{**row, "chance": _drawn(row["chance"])} for row in bars]}
+    data: Spec = {"values": bars}
     middle: Spec = {"field": "at", **_AT}
     known: Spec = {"filter": "isValid(datum.low) && isValid(datum.high)"}
     return [
@@ -105,6 +105,7 @@ def _bar_layers(bars: list[Row], x: Spec) -> list[Spec]:
 
 
 def _drawn(value: float) -> float | None:
+    """Nothing where there is no number."""
     return None if value != value else value
 
 

@@ -1,0 +1,173 @@
+"""``eq accounts``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.data.sample import accounts
+from equipoise.hierarchy.embedded import read_vectors
+
+QUICK = ("--rates", "0.3", "--epochs", "6", "--resamples", "60")
+EVALUATE = ("accounts", "evaluate", *QUICK)
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    """A chart of accounts as a table, as edges and as codes; and the sample's database."""
+    rows = [(top, "", f"Top {top}") for top in "1234"]
+    rows += [(f"{top}-{group}", top, f"Group {top}.{group}") for top in "1234" for group in range(3)]
+    rows += [
+        (f"{top}-{group}-{leaf}", f"{top}-{group}", f"Account {top}.{group}.{leaf}")
+        for top in "1234"
+        for group in range(3)
+        for leaf in range(2)
+    ]
+    (folder / "accounts.csv").write_text("id,parent,name\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    (folder / "edges.tsv").write_text("".join(f"{key}\t{parent}\n" for key, parent, _ in rows if parent))
+    (folder / "codes.txt").write_text("".join(f"{key}\n" for key, _, _ in rows))
+    shutil.copy(accounts(), folder / "books.db")
+
+
+def test_a_table_of_embeddings_stands_beside_baselines(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--geometry", "lorentz", "--dims", "2", "4")
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "accounts.csv: 40 nodes, 36 edges, 4 roots, 3 levels"
+    systems = [line.split()[0] for line in lines[4:10]]
+    assert systems == ["lorentz-2", "lorentz-4", "euclidean-2", "euclidean-4", "random-2", "random-4"]
+    assert "MAP is the mean reciprocal rank" in done.stdout
+    assert "20.0 by chance" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ("--tree", "accounts.csv"),
+        ("--edges", "edges.tsv"),
+        ("--codes", "codes.txt"),
+    ],
+)
+def test_the_same_tree_has_the_same_figures_from_every_source(eq, source: tuple[str, str]) -> None:
+    done = eq(*EVALUATE, *source, "--embedder", "combinatorial", "--dims", "2", "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert (told["tree"]["nodes"], told["tree"]["edges"], told["tree"]["roots"]) == (40, 36, 4)
+    assert [each["system"] for each in told["systems"]] == ["combinatorial-2", "euclidean-2", "random-2"]
+
+
+def test_a_database_gives_only_the_accounts_of_its_business(eq) -> None:
+    pytest.importorskip("sqlalchemy")
+    sizes = []
+    for business in ("acme", "larkspur"):
+        done = eq(
+            *EVALUATE, "--database", "sqlite:///books.db", "--business-id", business,
+            "--embedder", "random", "--dims", "2", "--json",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.stderr
+        sizes.append(json.loads(done.stdout)["tree"]["nodes"])
+    assert sizes == [128, 88]
+
+
+def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
+    pytest.importorskip("vl_convert")
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
+    assert done.exit_code == 0, done.stderr
+    assert (folder / "results" / "charts" / "disk.svg").is_file()
+    compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR")
+    assert compared.exit_code == 0, compared.stderr
+    assert "lorentz-2 leads on MR" in compared.stdout
+    drawn = eq("accounts", "plot", "results", "-o", "disk.html")
+    assert drawn.exit_code == 0, drawn.stderr
+    page = (folder / "disk.html").read_text()
+    assert 'data-says="Account 1.0.1 (Top 1)"' in page
+    assert "http-equiv" in page
+    assert 'src="' not in page
+    for name in ("disk", "norm-depth-lorentz-2", "dimensions-mr", "dimensions-map"):
+        assert f'data-chart="{name}"' in page
+
+
+def test_the_command_typed_again_reads_back_what_it_left(eq) -> None:
+    words = (*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "-o", "results", "--json")
+    first, again = json.loads(eq(*words).stdout), eq(*words)
+    told = json.loads(again.stdout)
+    assert first["resumed"] == []
+    assert told["resumed"] == ["lorentz-2", "euclidean-2", "random-2"]
+    assert told["systems"] == first["systems"]
+
+
+def test_vectors_are_trained_judged_and_drawn_from_a_file(eq, folder: Path) -> None:
+    pytest.importorskip("vl_convert")
+    tree = ("--tree", "accounts.csv")
+    done = eq("accounts", "train", *tree, "--dim", "3", "--epochs", "6", "-o", "v.csv", "--json")
+    assert done.exit_code == 0, done.stderr
+    header = (folder / "v.csv").read_text().splitlines()[0]
+    assert header == "id,name,x0,x1,x2,x3"
+    mean_rank = json.loads(done.stdout)["estimates"][0]["value"]
+    judged = eq(
+        *EVALUATE, *tree, "--vectors", "mine=v.csv", "--vectors-geometry", "lorentz", "--dims", "2", "--json"
+    )
+    own = json.loads(judged.stdout)["systems"][0]
+    assert (own["system"], own["dim"], own["estimates"][0]["value"]) == ("mine", 3, mean_rank)
+    drawn = eq("accounts", "plot", "v.csv", *tree, "--geometry", "hyperbolic_lorentz", "-o", "v.svg")
+    assert drawn.exit_code == 0, drawn.stderr
+    assert (folder / "v.svg").read_text().startswith("<svg")
+
+
+def test_a_csv_without_a_geometry_is_taken_as_flat_and_it_is_said(eq, folder: Path) -> None:
+    eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "random", "-o", "v.csv")
+    words = ("--tree", "accounts.csv", "--vectors", "v.csv", "--dims", "2", "--json")
+    assert "taken as euclidean" in eq(*EVALUATE, *words).stderr
+
+
+def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
+    for name in ("v.npz", "v.csv"):
+        words = ("--geometry", "poincare", "--dim", "2", "--epochs", "6", "-o", name)
+        assert eq("accounts", "train", "--tree", "accounts.csv", *words).exit_code == 0
+    kept, table = read_vectors(folder / "v.npz"), read_vectors(folder / "v.csv", "poincare")
+    assert kept.geometry == "poincare"
+    assert np.array_equal(kept.vectors, table.vectors)
+
+
+def test_the_demonstration_needs_nothing(eq) -> None:
+    pytest.importorskip("sqlalchemy")
+    done = eq("accounts", "demo", "--business-id", "larkspur", "--dims", "2", "-q")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("the chart of accounts of larkspur: 88 nodes")
+
+
+@pytest.mark.parametrize("name", ["evaluate", "train", "plot", "demo"])
+def test_the_help_opens_with_two_lines_to_type(eq, name: str) -> None:
+    done = eq("accounts", name, "--help")
+    examples = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("eq accounts")]
+    assert len(examples) >= 2
+    assert all(len(line) <= 100 for line in examples)
+    assert "--json" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("evaluate",), "no tree was named"),
+        (("evaluate", "--tree", "accounts.csv", "--edges", "edges.tsv"), "--tree and --edges name 2 trees"),
+        (("evaluate", "--tree", "accounts.csv", "--geometry", "lorenz"), "no geometry is called 'lorenz'"),
+        (("evaluate", "--tree", "accounts.csv", "--business-id", "a"), "--business-id belongs to --database"),
+        (("evaluate", "--tree", "accounts.csv", "--relation", "parents"), "no relation is called"),
+        (("evaluate", "--tree", "loop.csv"), "cycle"),
+        (("train", "--tree", "accounts.csv", "--embedder", "lorenz", "-o", "v.csv"), "no tree embedder"),
+        (("train", "--tree", "accounts.csv", "-o", "nowhere/v.csv"), "there is no folder"),
+        (("plot", "nowhere", "-o", "a.html"), "there is no nowhere"),
+        (("plot", "accounts.csv", "-o", "a.pdf"), "no ending that says what to draw"),
+    ],
+)
+def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, ...], sentence: str) -> None:
+    (folder / "loop.csv").write_text("id,parent,name\na,b,A\nb,c,B\nc,a,C\n")
+    done = eq("accounts", *words)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

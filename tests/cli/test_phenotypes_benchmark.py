@@ -1,0 +1,196 @@
+"""``eq phenotypes benchmark``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli.lazy import Entry
+from equipoise.cli.program import COMMANDS
+
+OBO = """format-version: 1.2
+data-version: signs/2026-01-01
+ontology: signs
+
+[Term]
+id: T:01
+name: Sign
+
+[Term]
+id: T:02
+name: Small head
+synonym: "Microcephaly" EXACT []
+is_a: T:01
+
+[Term]
+id: T:03
+name: Long fingers
+alt_id: T:33
+synonym: "Spider fingers" EXACT []
+def: "Fingers that are long." []
+is_a: T:01
+
+[Term]
+id: T:04
+name: Tremor
+is_a: T:01
+
+[Term]
+id: T:05
+name: obsolete Shaking
+is_obsolete: true
+consider: T:04
+"""
+CASES = [
+    {"id": "a", "text": "a small head", "hpo_ids": ["T:02"], "language": "en"},
+    {"id": "b", "text": "spider fingers and tremor", "hpo_ids": ["T:33", "T:04"], "language": "en"},
+    {"id": "c", "text": "Mikrozephalie", "hpo_ids": ["T:02"], "language": "de"},
+    {"id": "d", "text": "long fingers", "hpo_ids": ["T:03"], "language": "en"},
+]
+RUN = ("phenotypes", "benchmark", "run", "--ontology", "signs.obo", "--test-file", "cases.json")
+VECTORS = ("phenotypes", "benchmark", "compare-vectors", *RUN[3:])
+QUICK = ("--resamples", "100")
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small ontology and cases, and a data folder without indexes."""
+    entry = Entry("equipoise.cli.phenotypes.group:phenotypes", "Clinical terms.")
+    monkeypatch.setitem(COMMANDS, "phenotypes", entry)
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    (folder / "signs.obo").write_text(OBO)
+    (folder / "cases.json").write_text(json.dumps(CASES))
+
+
+def test_one_model_is_shown_metric_by_metric(eq) -> None:
+    done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tfidf: (label_synonyms_max) on 4 cases among 4 terms"
+    shown = [line.split()[0] for line in lines[4:29]]
+    assert shown[0] == "MRR"
+    assert shown[-1] == "MaxOntSim@10"
+    assert len(shown) == 25
+    assert "T:33 to T:03 in b" in " ".join(done.stdout.split())
+    assert "signs, release 2026-01-01" in done.stdout
+
+
+def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
+    done = eq(*RUN, "--model-name", "tfidf:", "--model-name", "hash", "--output-dir", "results", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("MRR on 4 cases among 4 terms, best first")
+    assert done.stdout.rstrip().endswith("Next: eq report results")
+    runs = sorted(path.name for path in (folder / "results" / "runs").iterdir())
+    assert runs == ["hash-single", "tfidf-single"]
+    again = eq("phenotypes", "benchmark", "compare", "results", "--json")
+    assert again.exit_code == 0, again.stderr
+    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf: (single)"}
+    assert eq("compare", "results/runs/hash-single", "results/runs/tfidf-single").exit_code == 0
+    assert eq("report", "results", "-o", "page.html").exit_code in (0, 4)
+
+
+def test_json_holds_everything(eq) -> None:
+    done = eq(*VECTORS, "--model-name", "tfidf:", "--strategies", "all_max,label_only", "--json", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert [each["mode"] for each in told["systems"]] == ["single", "all_max", "label_only"]
+    assert told["ontology"]["release"] == "2026-01-01"
+    assert told["resolved_ids"] == [{"case": "b", "id": "T:33", "how": "alternative", "term": "T:03"}]
+    assert {each["slice"] for each in told["systems"][0]["slices"]} == {"language", "expected terms"}
+
+
+def test_single_vectors_can_be_left_out_and_expressions_named(eq) -> None:
+    expression = "0.6*label + 0.4*max(synonyms)"
+    listed = f"max(label, synonyms); {expression}"
+    done = eq(*VECTORS, "--model-name", "tfidf:", "--no-single", "--strategies", listed, "--json", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    assert [each["mode"] for each in json.loads(done.stdout)["systems"]] == [
+        "max(label, synonyms)",
+        expression,
+    ]
+
+
+def test_cases_of_one_language_are_chosen(eq) -> None:
+    done = eq(*RUN, "--model-name", "tfidf:", "--language", "de", "--json", *QUICK)
+    assert json.loads(done.stdout)["cases"] == 1
+    done = eq(*RUN, "--model-name", "tfidf:", "--language", "fr", *QUICK)
+    assert done.exit_code == 2
+    assert "the cases are in de, en" in done.stderr
+
+
+def test_a_diagnosis_is_made_on_request(eq) -> None:
+    done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", "--diagnose", "4", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    assert "What the systems make of the ontology" in done.stdout
+    assert "self-match" in done.stdout
+
+
+def test_a_judge_is_named_in_the_system(eq) -> None:
+    done = eq(*RUN, "--model-name", "hash", "--reranker", "fusion:tfidf:+bm25:", "--json", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["systems"][0]["reranker"] == "fusion:tfidf+bm25"
+
+
+def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, monkeypatch) -> None:
+    (folder / "brittle.py").write_text(
+        "import numpy\n"
+        "class Model:\n"
+        "    def encode(self, texts):\n"
+        "        if any('Mikro' in text for text in texts):\n"
+        "            raise TimeoutError('no answer')\n"
+        "        return numpy.array([[text.count(x) + 0.1 for x in 'aeioulnr'] for text in texts])\n"
+        "model = Model()\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    done = eq(*RUN, "--model-name", "py:brittle.model", "--output-dir", "results", *QUICK)
+    assert done.exit_code == 3, done.stdout + done.stderr
+    assert "case c" in done.stderr
+    assert "1 case failed and counts as a miss: c" in " ".join(done.stdout.split())
+    assert eq("phenotypes", "benchmark", "compare", "results", "results").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "leaves nothing to aggregate"),
+        (("--model-name", "tfidf:", "--test-file", "none.json"), "there is no file none.json"),
+        (("--model-name", "tfidf:", "--test-file", "signs.obo"), "cannot be read as cases"),
+        (("--model-name", "tfidf:", "--similarity", "lyn"), "did you mean lin?"),
+        (("--model-name", "tfidf:", "--ontology", "none.obo"), "none.obo"),
+        (("--model-name", "nonsense"), "nonsense"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_2(eq, words: tuple[str, ...], sentence: str) -> None:
+    done = eq(*RUN, *words)
+    assert done.exit_code == 2, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_ids_are_named_with_what_to_use_and_can_be_left_out(eq, folder: Path) -> None:
+    wrong = [{"text": "shaking", "hpo_ids": ["T:05", "T:04"]}, *CASES]
+    (folder / "cases.json").write_text(json.dumps(wrong))
+    done = eq(*RUN, "--model-name", "tfidf:")
+    assert done.exit_code == 2
+    assert "case c1: T:05 (Shaking) is obsolete" in done.stderr
+    assert "consider T:04 (Tremor)" in done.stderr
+    assert "--skip-unknown" in done.stderr
+    done = eq(*RUN, "--model-name", "tfidf:", "--skip-unknown", *QUICK)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_two_runs_are_needed_to_compare(eq) -> None:
+    done = eq("phenotypes", "benchmark", "compare")
+    assert done.exit_code == 2
+    assert "at least two runs" in done.stderr
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("compare-vectors",), ("compare",)])
+def test_every_help_opens_with_two_examples(eq, command: tuple[str, ...]) -> None:
+    done = eq("phenotypes", "benchmark", *command, "--help")
+    assert done.exit_code == 0
+    examples = [line for line in done.stdout.splitlines() if line.strip().startswith("eq phenotypes")]
+    assert len(examples) >= 2
+    assert all(len(line.strip()) <= 100 for line in examples)

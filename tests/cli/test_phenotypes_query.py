@@ -1,0 +1,139 @@
+"""``eq phenotypes query``: terms for a text, and what is said when there can be none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.load import load_ontology
+from toy_ontology import TERMS, obo
+
+TOY = ("--ontology", "toy.obo", "--index-dir", "indexes")
+QUERY = ("phenotypes", "query")
+
+
+@pytest.fixture(autouse=True)
+def toy(folder: Path) -> Path:
+    """The small ontology lies in the working folder."""
+    return obo(folder / "toy.obo")
+
+
+def found(result: Result) -> list[dict]:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["results"]
+
+
+def test_a_synonym_finds_its_term_and_is_named(eq) -> None:
+    words = (*QUERY, "convulsions", *TOY, "--model-name", "tfidf:", "--multi-vector")
+    first = found(eq(*words, "--json"))[0]
+    assert (first["id"], first["component"], first["text"]) == ("T:2", "synonym", "Convulsions")
+    shown = eq(*words)
+    assert "synonym: Convulsions" in shown.stdout
+    assert "toy, release 2025-01-01" in shown.stderr
+
+
+def test_the_command_says_what_the_library_finds(eq) -> None:
+    strategy = "0.6*label + 0.4*max(synonyms)"
+    words = (*QUERY, "small body", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
+    rows = found(eq(*words, "--aggregation-strategy", strategy, "--num-results", "4"))
+    ontology = load_ontology("toy.obo")
+    expected = TermSystem("tfidf:", ontology, strategy=strategy).search(["small body"], 4)
+    assert [row["id"] for row in rows] == [ontology.ids[term] for term in expected.terms[0]]
+    np.testing.assert_allclose([row["score"] for row in rows], expected.scores[0])
+
+
+def test_more_results_than_terms_are_all_terms(eq) -> None:
+    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "bm25:", "--num-results", "99", "--json"))
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert {row["component"] for row in rows} == {"whole"}
+
+
+def test_weights_change_the_scores(eq) -> None:
+    words = (*QUERY, "fits", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
+    weighted = ("--aggregation-strategy", "all_weighted", "--weights")
+    rows = found(eq(*words, *weighted, "0,1,0"))
+    assert rows[0]["score"] == pytest.approx(1.0)
+    _refused(eq(*words, *weighted, "1,x"), "the weights are '1,x'", "three numbers")
+
+
+def test_a_stored_index_gives_the_same_answer(eq) -> None:
+    words = (
+        *QUERY,
+        "seizure with fever",
+        *TOY,
+        "--model-name",
+        "sum:hash+tfidf:",
+        "--multi-vector",
+        "--json",
+    )
+    without = found(eq(*words))
+    eq("phenotypes", "index", "build", "--model-name", "hash", "--multi-vector", *TOY)
+    assert found(eq(*words)) == without
+
+
+def test_a_model_without_its_index_says_how_to_build_it(eq, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.cli.phenotypes.query.QUICK", ())
+    _refused(
+        eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector"),
+        "there is no multi-vector index of toy by hash in indexes",
+        "eq phenotypes index build --model-name hash --multi-vector --index-dir indexes",
+    )
+
+
+def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path) -> None:
+    words = (*QUERY, "fits", *TOY, "--model-name", "hash")
+    eq("phenotypes", "index", "build", "--model-name", "hash", *TOY)
+    obo(toy, TERMS, "2025-06-01")
+    assert eq(*words).exit_code == 0, "a release with the same content is the same ontology"
+    obo(toy, TERMS.replace("Coughing", "Tussis"), "2025-06-01")
+    _refused(eq(*words), "was built for toy 2025-01-01, and this is toy 2025-06-01", "build it again")
+    obo(toy)
+    next(Path("indexes").glob("*/vectors.npy")).write_bytes(b"nothing")
+    _refused(eq(*words), "is damaged", "build it again")
+
+
+@pytest.mark.parametrize(
+    ("words", "fact", "hint"),
+    [
+        (("",), "the text is empty", "seizures"),
+        ((" \t",), "the text is empty", "seizures"),
+        (("fits", "--aggregation-strategy", "all_max"), "nothing to aggregate", "--multi-vector"),
+        (("fits", "--multi-vector", "--aggregation-strategy", "al_max"), "'al_max'", "did you mean all_max"),
+        (
+            ("fits", "--multi-vector", "--aggregation-strategy", "label +"),
+            "missing at the end",
+            "complete it",
+        ),
+        (("fits", "--multi-vector", "--weights", "1,1,1"), "takes no weights", "all_weighted"),
+        (("fits", "--model-name", "tfdif:"), "no kind of model is called 'tfdif'", "tfidf"),
+        (("fits", "--model-name", "tfidf:", "--store", "memory"), "has no index", "--store"),
+        (("fits", "--num-results", "0"), "0 is not in the range", "--help"),
+    ],
+)
+def test_what_cannot_be_asked_gets_a_sentence(eq, words: tuple[str, ...], fact: str, hint: str) -> None:
+    _refused(eq(*QUERY, *words, *TOY), fact, hint)
+
+
+def test_a_model_made_for_english_says_so_where_the_text_is_not(eq) -> None:
+    pytest.importorskip("wordllama")
+    words = (*QUERY, "Anfall", *TOY, "--model-name", "wordllama", "--language")
+    assert "wordllama was made for English" in eq(*words, "de").stderr
+    assert "made for English" not in eq(*words, "en").stderr
+
+
+def test_a_store_in_memory_proposes_the_same_terms(eq) -> None:
+    eq("phenotypes", "index", "build", "--model-name", "hash", "--multi-vector", *TOY)
+    words = (*QUERY, "seizure", *TOY, "--model-name", "hash", "--multi-vector", "--json")
+    exact, stored = found(eq(*words)), found(eq(*words, "--store", "memory"))
+    assert [row["id"] for row in exact] == [row["id"] for row in stored]
+
+
+def _refused(result: Result, fact: str, hint: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert fact in result.stderr
+    assert hint in result.stderr

