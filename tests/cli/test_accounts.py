@@ -20,12 +20,12 @@ EVALUATE = ("accounts", "evaluate", *QUICK)
 def files(folder: Path) -> None:
     """A chart of accounts as a table, as edges and as codes; and the sample's database."""
     rows = [(top, "", f"Top {top}") for top in "1234"]
-    rows += [(f"{top}-{group}", top, f"Group {top}.{group}") for top in "1234" for group in range(3)]
+    rows += [(f"{top}-{group}", top, f"Group {top}.{group}") for top in "1234" for group in (1, 2, 3)]
     rows += [
         (f"{top}-{group}-{leaf}", f"{top}-{group}", f"Account {top}.{group}.{leaf}")
         for top in "1234"
-        for group in range(3)
-        for leaf in range(2)
+        for group in (1, 2, 3)
+        for leaf in (1, 2)
     ]
     (folder / "accounts.csv").write_text("id,parent,name\n" + "".join(f"{','.join(row)}\n" for row in rows))
     (folder / "edges.tsv").write_text("".join(f"{key}\t{parent}\n" for key, parent, _ in rows if parent))
@@ -85,7 +85,7 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     drawn = eq("accounts", "plot", "results", "-o", "disk.html")
     assert drawn.exit_code == 0, drawn.stderr
     page = (folder / "disk.html").read_text()
-    assert 'data-says="Account 1.0.1 (Top 1)"' in page
+    assert 'data-says="Account 1.1.2 (Top 1)"' in page
     assert "http-equiv" in page
     assert 'src="' not in page
     for name in ("disk", "norm-depth-lorentz-2", "dimensions-mr", "dimensions-map"):
@@ -171,3 +171,13 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
     assert done.exit_code == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Path) -> None:
+    codes = [top + group for top in "12345" for group in ("", "10", "20")]
+    (folder / "plain.txt").write_text("".join(f"{code}\n" for code in codes))
+    words = ("--codes", "plain.txt", "--embedder", "random", "--dims", "2", "--json")
+    done = eq(*EVALUATE, *words, "--widths", "1,2")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["tree"]["edges"] == 10
+    assert "no list of whole numbers" in eq(*EVALUATE, *words, "--widths", "1;2").stderr

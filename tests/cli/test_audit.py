@@ -215,3 +215,44 @@ def test_a_table_whose_figures_cannot_be_read_is_no_clean_table(eq, tmp_path: Pa
     done = eq("audit", str(tmp_path / "t.json"))
     assert done.exit_code == 2
     assert "1e999" in done.stderr
+
+
+def test_the_sum_names_the_option_that_would_count_a_note(eq, folder: Path) -> None:
+    table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
+    last = " ".join(eq("audit", table).stdout.split("\n\n")[-1].split())
+    assert last == (
+        "Nothing here is impossible. 1 thing cannot be under an assumption: if it holds, run again with "
+        "--one-relevant, which counts it. That does not make it true."
+    )
+
+
+def test_bad_practice_is_told_apart_from_what_cannot_be(eq, folder: Path) -> None:
+    ends = '"ci_lower": 88.3, "ci_upper": 97.4, "configs": 27'
+    best = f'{{"best_accuracy": 94.4, {ends}, "HR@1": 62.0, "HR@5": 51.0}}'
+    table = write(folder, "table.json", f"[{best}]")
+    done = eq("audit", table)
+    assert done.exit_code == 1
+    assert "1 thing cannot be, in 1. 1 figure does not mean what it seems to, in 1/best." in done.stdout
+    data = json.loads(eq("audit", table, "--json").stdout)
+    assert (data["impossible"], data["misleading"]) == (1, 1)
+
+
+@pytest.mark.parametrize("form", ["csv", "md", "latex", "json"])
+@pytest.mark.parametrize("several", [False, True])
+def test_exports_scored_like_a_library_carry_its_name_and_are_not_accused(
+    form: str, several: bool, eq, folder: Path
+) -> None:
+    write(folder, "t.qrels", "a 0 x 1\nb 0 y 1\nc 0 z 1\n")
+    lists = "".join(f"{query} Q0 y 1 2 r\n{query} Q0 x 2 2 r\n" for query in "ab")
+    runs = ["--run", f"one={write(folder, 'one.trec', lists)}"]
+    runs += ["--run", f"two={write(folder, 'two.trec', lists)}"] if several else []
+    metrics = ["-m", "HR@1", "-m", "P@1", "-m", "MRR@10"]
+    scored = eq("score", *runs, "--qrels", "t.qrels", "--like", "beir", *metrics, "-o", "results")
+    assert scored.exit_code == 0, scored.stderr
+    name = {"latex": "table.tex"}.get(form, f"table.{form}")
+    exported = eq("export", "results", "--to", form, "-o", name)
+    assert exported.exit_code == 0, exported.stderr
+    assert "beir" in (folder / name).read_text()
+    done = eq("audit", name)
+    assert done.exit_code == 0, done.stdout
+    assert "Nothing here is impossible" in done.stdout

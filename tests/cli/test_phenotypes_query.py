@@ -35,6 +35,8 @@ def test_a_synonym_finds_its_term_and_is_named(eq) -> None:
     shown = eq(*words)
     assert "synonym: Convulsions" in shown.stdout
     assert "toy, release 2025-01-01" in shown.stderr
+    assert "Sudden abnormal activity" not in shown.stdout
+    assert "Sudden abnormal activity" in eq(*words, "-v").stdout
 
 
 def test_the_command_says_what_the_library_finds(eq) -> None:

@@ -78,6 +78,47 @@ def test_a_published_figure_that_nothing_gives_fails(eq) -> None:
     assert found["tried"] > found["figures"] > 1
 
 
+def test_a_published_figure_is_explained_part_by_part(eq) -> None:
+    words = [
+        "why",
+        "run.trec",
+        "--qrels",
+        "own.qrels",
+        "--published",
+        "0.4167",
+        "-m",
+        "MRR",
+        "--like",
+        "ranx",
+    ]
+    done = eq(*words)
+    assert "From ranx to the first of these: 0.5000 as ranx, 0.4167 as equipoise" in done.stdout
+    after = done.stdout.split("From ranx to the first")[1]
+    assert "Where it happens" in after
+    assert "relevant at rank 1-2, averaged over all orders of equal scores -> 0.7500" in after
+    found = json.loads(eq(*words, "--json").stdout)["difference"]
+    assert sum(change["share"] for change in found["changes"]) == pytest.approx(found["difference"])
+    assert found["example"]["unit"] == "q1"
+
+
+def test_without_a_match_the_way_to_the_nearest_is_explained(eq) -> None:
+    done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.9", "-m", "MRR", "--like", "ranx")
+    assert done.exit_code == 1
+    assert "From ranx to the nearest: 0.5000 as ranx" in done.stdout
+
+
+def test_a_preset_that_gives_the_figure_itself_needs_no_way(eq) -> None:
+    words = ["why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--json"]
+    assert json.loads(eq(*words).stdout)["difference"] is None
+
+
+def test_lists_that_are_too_short_for_a_library_are_named_as_the_cause(eq, folder: Path) -> None:
+    (folder / "one.trec").write_text("q1 Q0 a 1 0.5 t\n")
+    done = eq("why", "one.trec", "--qrels", "own.qrels", "--like", "sklearn")
+    assert done.exit_code == 2
+    assert "it needs lists of 2 items at least, and the longest here has 1" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "sentence", "hint"),
     [

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from equipoise.checks import (
     audit,
+    concepts,
     embedding,
+    field,
     fixture,
     hierarchy,
     phenotypes,
@@ -23,7 +25,21 @@ from equipoise.checks.base import Check
 from equipoise.errors import UnknownNameError
 from equipoise.types import Finding
 
-_SUBJECTS = (audit, embedding, fixture, hierarchy, phenotypes, points, power, protocol, scores, tuning, units)
+_SUBJECTS = (
+    audit,
+    concepts,
+    embedding,
+    field,
+    fixture,
+    hierarchy,
+    phenotypes,
+    points,
+    power,
+    protocol,
+    scores,
+    tuning,
+    units,
+)
 
 CHECKS: tuple[Check, ...] = tuple(
     sorted((check for subject in _SUBJECTS for check in subject.CHECKS), key=lambda check: check.code)

@@ -19,10 +19,10 @@ HELP = """
 
 Look for figures that cannot be: identities that fail, hit rates that fall, reciprocal ranks that
 hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
-TSV, Markdown, LaTeX or a folder of such files, ours or someone else's. Printed digits are respected:
+TSV, Markdown, LaTeX, - or a folder of such files, ours or someone else's. Printed digits are respected:
 only what no value behind them allows is called impossible, and each finding shows its steps.
 
-Exit code 1 when something is impossible, 0 when nothing is.
+Exit code 1 when something is impossible or does not mean what it seems to, 0 when nothing is.
 """
 
 
@@ -43,13 +43,14 @@ def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bo
         raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
     audits = [audit_table(Path(table), n=n, **declared) for table in tables]
     _show(out, audits)
-    return exits.GATE_FAILED if any(each.impossible for each in audits) else exits.DONE
+    return exits.GATE_FAILED if any(each.issues for each in audits) else exits.DONE
 
 
 def _show(out: Output, audits: list[Audit]) -> None:
     if out.json:
         found = [each.to_dict() for each in audits]
-        out.data({"impossible": sum(len(each.impossible) for each in audits), "tables": found})
+        sums = {kind: sum(each[kind] for each in found) for kind in ("impossible", "misleading")}
+        out.data({**sums, "tables": found})
         return
     from equipoise.report.audit import audit_part
 

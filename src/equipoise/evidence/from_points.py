@@ -47,13 +47,20 @@ def ranking_from_points(
     array([2., 1.])
     """
     search = _Search.of(points, pairs, geometry, unique_ids(unit_ids, len(points)))
-    narrow = search.narrow(wide)
-    for start in range(0, len(narrow), _ROWS):
-        search.look_near(narrow[start : start + _ROWS])
-    whole = np.setdiff1d(search.asking, narrow, assume_unique=True)
-    for start in range(0, len(whole), _WHOLE_ROWS):
-        search.look_everywhere(whole[start : start + _WHOLE_ROWS])
+    coarse = search.screen.single()
+    left = search.left_by(search.screen)
+    whole = left > wide
+    enough = np.zeros_like(whole) if coarse is None else (search.left_by(coarse) <= left) & ~whole
+    for screen, rows in ((coarse, enough), (search.screen, ~enough & ~whole)):
+        for part in _parts(search.asking[rows], _ROWS):
+            search.look_near(part, screen or search.screen)
+    for part in _parts(search.asking[whole], _WHOLE_ROWS):
+        search.look_everywhere(part)
     return search.ranking()
+
+
+def _parts(rows: Ints, size: int) -> list[Ints]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 @dataclass(frozen=True)
@@ -96,21 +103,21 @@ class _Search:
         place[np.argsort(self.ids.astype(str), kind="stable")] = np.arange(len(self.ids))
         return place
 
-    def narrow(self, most: int) -> Ints:
-        """The points whose limit leaves few others, judged by an even sample of them."""
+    def left_by(self, screen: Screen) -> Ints:
+        """About how many others the limit of each asking point leaves, judged by an even sample of them."""
         step = -(-len(self.counts) // _SAMPLE)
-        sample = self.screen.right[::step].T
-        kept = np.empty(len(self.asking), dtype=np.bool_)
-        for start in range(0, len(kept), _ROWS):
+        sample = screen.right[::step].T
+        left = np.empty(len(self.asking), dtype=np.int64)
+        for start in range(0, len(left), _ROWS):
             part = slice(start, start + _ROWS)
-            scores = self.screen.asking(self.asking[part], self.limits[part]) @ sample
-            kept[part] = np.count_nonzero(scores >= 0.0, axis=1) * step <= most
-        return self.asking[kept]
+            scores = screen.asking(self.asking[part], self.limits[part]) @ sample
+            left[part] = np.count_nonzero(scores >= 0.0, axis=1) * step
+        return left
 
-    def look_near(self, rows: Ints) -> None:
-        """Count what the screen leaves of the others."""
+    def look_near(self, rows: Ints, screen: Screen) -> None:
+        """Count what a screen leaves of the others."""
         limits = self.limits[np.searchsorted(self.asking, rows)]
-        for places, columns in near_pairs(self.screen, rows, limits):
+        for places, columns in near_pairs(screen, rows, limits):
             self._count(rows, places, columns)
 
     def look_everywhere(self, rows: Ints) -> None:

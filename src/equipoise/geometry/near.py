@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from equipoise.geometry.points import Points
 from equipoise.geometry.screen import Screen
 from equipoise.types import Floats, Ints
 
@@ -23,9 +24,9 @@ def near_pairs(screen: Screen, rows: Ints, limits: Floats) -> Iterator[tuple[Int
     """
     left = screen.asking(rows, limits)
     right = _padded(screen.right)
-    scores = np.empty(ROWS * COLUMNS)
+    scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
-    zero = np.zeros(())
+    zero = np.zeros((), dtype=left.dtype)
     found: list[tuple[Ints, Ints]] = []
     held = 0
     for top in range(0, len(left), ROWS):
@@ -45,10 +46,10 @@ def near_pairs(screen: Screen, rows: Ints, limits: Floats) -> Iterator[tuple[Int
         yield _joined(found)
 
 
-def _padded(right: Floats) -> Floats:
+def _padded(right: Points) -> Points:
     """The right factor with rows that are near nothing, so that every tile is whole."""
     missing = -len(right) % COLUMNS
-    return np.concatenate([right, np.full((missing, right.shape[1]), np.nan)])
+    return np.concatenate([right, np.full((missing, right.shape[1]), np.nan, dtype=right.dtype)])
 
 
 def _joined(found: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

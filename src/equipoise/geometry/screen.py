@@ -8,30 +8,35 @@ left are looked at one by one, by a formula that keeps its digits near the rim o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.errors import UndefinedError
 from equipoise.geometry.base import Geometry
 from equipoise.geometry.points import Points
 from equipoise.types import Floats, Ints
 
-PAIRS_AT_ONCE = 1 << 16
+PAIRS_AT_ONCE = 1 << 15
 """Pairs that are looked at together: their coordinates stay in the cache."""
+
+LARGEST_SINGLE, LARGEST = 1e36, 1e300
+"""Scores beyond this may overflow in float32, in float64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Points among themselves: ``left @ right.T`` is the surrogate less its best value, plus the slack.
+    """Points among themselves: ``left @ right.T`` is the surrogate, plus the slack, plus a column to be set.
 
-    ``slack`` times ``reach`` bounds how far rounding can bring a score of a left row below minus its excess.
+    The slack of a pair, which is ``slack`` of its left row times the length of its right row (at most
+    ``reach``), is more than rounding can take off the score.
     """
 
     space: Geometry
     points: Floats
-    left: Floats
-    right: Floats
-    slack: Floats
+    left: Points
+    right: Points
+    slack: Points
     reach: float
 
     @classmethod
@@ -42,18 +47,29 @@ class Screen:
         scale = 1.0 if prepared.scale is None else prepared.scale[:, None]
         left, right = space.prepare_queries(rows), prepared.rows * scale
         lengths, reaches = (np.sqrt(np.einsum("ij,ij->i", side, side)) for side in (left, right))
-        # Rounding of the product, of the entries of both factors and of the excess: all are bounded by
-        # the lengths of the two rows, some three times the columns and a few more of the last digit.
-        slack = (3 * left.shape[1] + 16) * np.finfo(np.float64).eps * lengths
+        reach = float(reaches.max(initial=0.0))
+        if not reach * lengths.max(initial=0.0) < LARGEST:
+            raise UndefinedError(
+                "the points lie so far out that their distances cannot be told apart in float64",
+                hint="scale them down, or bound the radius when they are trained",
+            )
+        # Rounding of the product, of the entries of both factors and of the excess: each is bounded by the
+        # lengths of the two rows and some multiple of the columns.
+        slack = (2 * left.shape[1] + 12) * np.finfo(np.float64).eps * lengths
         ones = np.ones(len(rows))
-        return cls(
-            space,
-            rows,
-            np.column_stack([left, slack, ones]),
-            np.column_stack([right, reaches, ones]),
-            slack,
-            float(reaches.max(initial=0.0)),
-        )
+        wider = np.column_stack([left, slack, ones]), np.column_stack([right, reaches, ones])
+        return cls(space, rows, *wider, slack, reach)
+
+    def single(self) -> Screen | None:
+        """The same screen in float32, coarser and twice as fast; None where the scores would overflow."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.left, self.left))
+        if not self.reach * lengths.max(initial=0.0) < LARGEST_SINGLE:
+            return None
+        left, right = self.left.astype(np.float32), self.right.astype(np.float32)
+        # Beside this the errors of float64 are nothing.
+        slack = ((left.shape[1] + 8) / 2 * np.finfo(np.float32).eps * lengths).astype(np.float32)
+        left[:, -2] = slack
+        return replace(self, left=left, right=right, slack=slack)
 
     def excess(self, rows: Ints, columns: Ints) -> Floats:
         """What orders the pairs as their distance does, each pair by itself."""
@@ -65,7 +81,7 @@ class Screen:
             )
         return found
 
-    def asking(self, rows: Ints, limits: Floats) -> Floats:
+    def asking(self, rows: Ints, limits: Floats) -> Points:
         """Left rows whose product with ``right`` is 0 or more wherever the excess may be within the limit."""
         left = self.left.take(rows, axis=0)
         left[:, -1] = self.raised(limits) - self.space.nearest
@@ -73,4 +89,4 @@ class Screen:
 
     def raised(self, limits: Floats) -> Floats:
         """Limits with room for their own rounding within the product."""
-        return limits + np.abs(limits) * (4 * np.finfo(np.float64).eps * self.left.shape[1])
+        return limits + np.abs(limits) * (2 * float(np.finfo(self.left.dtype).eps) * self.left.shape[1])

@@ -65,6 +65,9 @@ class Dot(Geometry):
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
         return functions.dot(x, y)
 
+    def standard(self, points: Points) -> tuple[Dot, Floats]:
+        return self, _of_size_one(points, float(np.abs(points).max(initial=0.0)))
+
 
 @dataclass(frozen=True, slots=True)
 class Euclidean(Geometry):
@@ -85,10 +88,8 @@ class Euclidean(Geometry):
         return functions.inner(difference, difference)
 
     def standard(self, points: Points) -> tuple[Euclidean, Floats]:
-        rows = points.astype(np.float64, copy=False)
-        spread = float(np.ptp(rows, axis=0).max(initial=0.0)) if len(rows) else 0.0
-        # A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
-        rows = np.ldexp(rows, -np.frexp(spread)[1]) if spread > 0.0 else rows
+        spread = np.ptp(points.astype(np.float64, copy=False), axis=0) if len(points) else np.zeros(1)
+        rows = _of_size_one(points, float(spread.max()))
         return self.fitted(rows), rows
 
     def fitted(self, corpus: Points) -> Euclidean:
@@ -205,6 +206,15 @@ class Lorentz(Geometry):
         # The two parts of the square are large and cancel, so the error to expect grows with the time.
         allowed = self.tolerance * (1.0 + self.curvature * rows[:, 0] ** 2)
         return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
+
+
+def _of_size_one(points: Points, size: float) -> Floats:
+    """The points in float64, scaled so that ``size`` becomes about 1.
+
+    A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
+    """
+    rows = points.astype(np.float64, copy=False)
+    return np.ldexp(rows, -np.frexp(size)[1]) if size > 0.0 else rows
 
 
 def _scaled(points: ArrayLike, curvature: float) -> Floats:

@@ -97,7 +97,7 @@ class NormRatio(AgainstRandom):
     bounds = (0.0, inf)
     better = DOWN
     unit = "ratio"
-    formula = r"\mathrm{sd}(\|x\|) / \overline{\|x\|}"
+    formula = r"\mathrm{sd}(\|x\|) / \mathrm{mean}(\|x\|)"
     undefined = "fewer than two points, or zero vectors only"
 
     def value(self, evidence: Space) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from equipoise.checks.audit import Audit
@@ -9,6 +10,8 @@ from equipoise.checks.base import counted, listed
 from equipoise.report.findings import findings_part
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.types import Finding, Severity
+
+_OPTION = re.compile(r"--[a-z-]+")
 
 
 def audit_part(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
@@ -34,14 +37,29 @@ def sentence(audit: Audit) -> str:
     >>> sentence(audit_table({"HR@1": 0.31, "MRR": 0.42}))
     'Nothing here is impossible. That does not make it true.'
     """
-    found = audit.impossible
-    conditional = _kept(audit.findings, Severity.NOTE)
-    more = f" {counted(len(conditional), 'thing')} cannot be under an assumption." if conditional else ""
-    if not found:
-        return f"Nothing here is impossible.{more} That does not make it true."
-    subjects = list(dict.fromkeys(each.subject for each in found))
-    return f"{counted(len(found), 'thing')} cannot be, in {listed(subjects)}.{more}"
+    found, odd = audit.impossible, audit.misleading
+    said = [f"{counted(len(found), 'thing')} cannot be, in {_subjects(found)}."] if found else []
+    if odd:
+        verb = "does not mean what it seems to" if len(odd) == 1 else "do not mean what they seem to"
+        said.append(f"{counted(len(odd), 'figure')} {verb}, in {_subjects(odd)}.")
+    said += _conditional(audit.findings)
+    return " ".join(
+        said if audit.issues else ["Nothing here is impossible.", *said, "That does not make it true."]
+    )
 
 
-def _kept(findings: Sequence[Finding], severity: Severity) -> list[Finding]:
-    return [each for each in findings if each.severity is severity]
+def _conditional(findings: Sequence[Finding]) -> list[str]:
+    """How much hangs on assumptions, and the options that would count it."""
+    notes = [each for each in findings if each.severity is Severity.NOTE]
+    options = dict.fromkeys(word for each in notes for word in _OPTION.findall(each.remedy))
+    if not notes:
+        return []
+    count = f"{counted(len(notes), 'thing')} cannot be under an assumption"
+    if not options:
+        return [f"{count}."]
+    one = "it" if len(notes) == 1 else "them"
+    return [f"{count}: if it holds, run again with {' '.join(options)}, which counts {one}."]
+
+
+def _subjects(findings: Sequence[Finding]) -> str:
+    return listed(list(dict.fromkeys(each.subject for each in findings)))

@@ -89,9 +89,19 @@ def brief_columns(comparison: Comparison) -> list[Column]:
     for rank, metric in enumerate(shown):
         luck = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
         cells = [figure(each[metric].value, _PLACES) for each in rows]
-        cells.append(figure(luck[0], _PLACES) if luck else "n/a")
+        cells.append(_luck(luck[0]) if luck else "n/a")
         columns.append(Column(metric, cells, right=True, rank=rank))
     return columns
+
+
+def _luck(value: float) -> str:
+    """The chance level, which among many terms is small and yet not 0.
+
+    >>> _luck(0.0001), _luck(0.234)
+    ('<0.001', '0.234')
+    """
+    least = 10**-_PLACES
+    return f"<{figure(least, _PLACES)}" if 0 < value < least / 2 else figure(value, _PLACES)
 
 
 def _caption(edition: PhenotypeEdition, results: Sequence[Result]) -> str:

@@ -35,7 +35,12 @@ def difference_part(difference: Difference, *, quiet: bool = False, verbose: boo
     parts += [Paragraph(""), *_changes(difference, places)]
     if quiet:
         return parts
-    parts += _meanings(difference)
+    return [*parts, *_details(difference, places, verbose=verbose)]
+
+
+def _details(difference: Difference, places: int, *, verbose: bool) -> list[Any]:
+    """What the two do differently, on which units, and one of these worked out."""
+    parts = _meanings(difference)
     parts += _idle(difference, verbose=verbose)
     parts += _units(difference, places, verbose=verbose)
     if difference.example is not None:
@@ -67,7 +72,23 @@ def search_part(search: Search, *, quiet: bool = False, verbose: bool = False) -
     parts += [Paragraph(""), Paragraph(_effort(search))]
     if search.skipped:
         parts.append(Paragraph(f"Not tried: {'; '.join(search.skipped.values())}."))
+    if search.difference is not None:
+        parts += _way(search, search.difference, verbose=verbose)
     return parts
+
+
+def _way(search: Search, difference: Difference, *, verbose: bool) -> list[Any]:
+    """How the preset that was asked for comes to the figure, part by part."""
+    places = _decimals(difference.value)
+    goal = "the first of these" if search.matches else "the nearest"
+    title = f"From {difference.one.name} to {goal}: {_title(difference, places).partition(': ')[2]}"
+    return [
+        Paragraph(""),
+        heading(title),
+        Paragraph(""),
+        *_changes(difference, places),
+        *_details(difference, places, verbose=verbose),
+    ]
 
 
 def like_part(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
@@ -189,12 +210,16 @@ def _example(example: Example, difference: Difference, places: int) -> list[Any]
         f"For example {example.unit}: {_value(example.one, places)} as {one}, "
         f"{_value(example.other, places)} as {other}"
     )
-    if not example.rows:
-        return []
     rows = example.rows
-    parts: list[Any] = [
-        Paragraph(""),
-        heading(title),
+    parts: list[Any] = [Paragraph(""), heading(title)]
+    width = max(len(one), len(other)) + 2
+    sums = [
+        Paragraph(text, indent=2, lead=f"{name}:".ljust(width))
+        for name, text in zip((one, other), example.sums, strict=True)
+    ]
+    if not rows:
+        return [*parts, *sums]
+    parts.append(
         FittedTable(
             [
                 Column("document", [row.item for row in rows], shortens="middle"),
@@ -203,9 +228,10 @@ def _example(example: Example, difference: Difference, places: int) -> list[Any]
                 Column(f"rank ({one})", [_place(row.one) for row in rows], right=True),
                 Column(f"rank ({other})", [_place(row.other) for row in rows], right=True),
             ]
-        ),
-    ]
-    return [*parts, Paragraph(f"and {counted(example.more, 'more document')}")] if example.more else parts
+        )
+    )
+    more = [Paragraph(f"and {counted(example.more, 'more document')}")] if example.more else []
+    return [*parts, *more, *sums]
 
 
 def _score(score: float | None) -> str:

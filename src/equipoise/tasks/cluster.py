@@ -69,13 +69,13 @@ def cluster(encode: Encode, clusters: Sequence[Cluster], *, seed: int = 0) -> Cl
     )
 
 
-def kmeans(vectors: Floats, count: int, *, seed: int = 0) -> Ints:
+def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = STARTS) -> Ints:
     """The cluster of each row by K-means; fewer than ``count`` where so many rows are not different."""
     if len(vectors) < count:
         raise InputError(
             f"there are {len(vectors)} concepts for {count} clusters", hint="every cluster needs a concept"
         )
-    engine = need("sklearn.cluster", extra="concepts").KMeans(count, n_init=STARTS, random_state=seed)
+    engine = need("sklearn.cluster", extra="concepts").KMeans(count, n_init=starts, random_state=seed)
     with warnings.catch_warnings():
         # It warns of fewer clusters than asked for; a collapsed space has a finding of its own.
         warnings.simplefilter("ignore")

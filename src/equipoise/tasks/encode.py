@@ -57,3 +57,13 @@ def remembered(encode: Encode, texts: Sequence[str]) -> Encode:
 def row_cosines(one: Floats, other: Floats) -> Floats:
     """The cosine of each row with the same row of the other; a vector without a direction has 0."""
     return np.asarray(1.0 - cosine(one, other))
+
+
+def unit_rows(vectors: Floats) -> Floats:
+    """Rows of length one; those without a direction stay zero.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

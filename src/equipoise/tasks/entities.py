@@ -13,7 +13,7 @@ from equipoise.data.field.records import Entity, Sentence
 from equipoise.errors import InputError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.space import Space
-from equipoise.tasks.encode import Encode, encoded, row_cosines
+from equipoise.tasks.encode import Encode, encoded, row_cosines, unit_rows
 from equipoise.tasks.probe import probe
 from equipoise.types import Floats, Ids, Ints
 
@@ -79,7 +79,8 @@ def _elsewhere(mentions: Floats, sentences: Floats, inside: Ints) -> float:
     """The mean cosine of mentions with sentences that they are not marked in: pairs dealt at random."""
     if len(sentences) < 2:
         return float("nan")
-    total = row_cosines(mentions[:, None, :], sentences[None, :, :]).sum(axis=1)
+    # The sum of cosines with all sentences is one product with the sum of their directions.
+    total = unit_rows(mentions) @ unit_rows(sentences).sum(axis=0)
     own = row_cosines(mentions, sentences[inside])
     return float(np.mean((total - own) / (len(sentences) - 1)))
 

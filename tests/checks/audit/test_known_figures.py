@@ -98,7 +98,7 @@ def test_density_and_clustering_coefficient_are_constants_of_the_test_data() -> 
 
 
 def test_a_wilson_interval_on_the_best_of_27_is_no_interval() -> None:
-    (accused,) = audit_table(TABLES / "fair.json").impossible
+    (accused,) = audit_table(TABLES / "fair.json").misleading
     assert accused.code == "EQ413"
     assert (
         accused.sentence
@@ -130,3 +130,95 @@ def test_a_table_of_a_paper_is_read_with_its_heads_and_its_dress() -> None:
     (accused,) = audit.impossible
     assert (accused.code, accused.subject) == ("EQ402", "Dense, 110M/NQ")
     assert accused.sentence.startswith("HR@1 48.9% is above HR@5 47.1%")
+
+
+TARGETS = (
+    "For each account we rank its parent among all other accounts.",
+    "Precision of retrieving the\nparent account as the nearest neighbour.",
+    "The parent is ranked among all accounts.",
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_sentence_of_the_same_file_can_say_that_the_parent_is_the_target(
+    target: str, tmp_path: Path
+) -> None:
+    (tmp_path / "whole.md").write_text(f"{target}\n\n{(TABLES / 'accounts.md').read_text()}")
+    audit = audit_table(tmp_path / "whole.md")
+    assert [(each.code, each.subject) for each in audit.impossible] == [
+        ("EQ404", each) for each in ("5", "10", "15", "25", "50")
+    ]
+    assert (
+        audit.impossible[0]
+        .evidence[0]
+        .startswith("given that every unit has one relevant item, as the text says: ")
+    )
+
+
+def test_a_sentence_that_the_figures_prove_wrong_is_not_believed(tmp_path: Path) -> None:
+    table = "| HR@5 | Recall@5 | MAP | Median Rank |\n|--|--|--|--|\n| 0.90 | 0.61 | 0.80 | 3 |\n"
+    (tmp_path / "whole.md").write_text(f"{TARGETS[0]}\n\n{table}")
+    assert not audit_table(tmp_path / "whole.md").issues
+    (tmp_path / "whole.md").write_text(
+        f"{TARGETS[0]} All ancestors count.\n\n{table.replace('0.61', '0.90')}"
+    )
+    assert not audit_table(tmp_path / "whole.md").issues
+
+
+def test_a_formula_of_the_same_file_says_what_average_precision_is_over(tmp_path: Path) -> None:
+    formula = r"$$AP@K = \frac{1}{\min(K, |Relevant|)} \sum_k P@k$$"
+    (tmp_path / "whole.md").write_text(f"{formula}\n\n{(TABLES / 'phenotypes.md').read_text()}")
+    accused = [
+        each for each in audit_table(tmp_path / "whole.md", binary=True).impossible if each.code == "EQ406"
+    ]
+    assert len(accused) == 3
+    notes = [each for each in audit_table(tmp_path / "whole.md").findings if each.code == "EQ450"]
+    assert {each.remedy for each in notes} == {"if it holds, say so with --binary, and the audit counts it"}
+
+
+BEST = {
+    "model_name": "bge-base",
+    "baseline_accuracy": 90.1,
+    "best_accuracy": 94.4,
+    "ci_lower": 88.3,
+    "ci_upper": 97.4,
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"best_params": {"chunk_size": 512, "top_k": 10}}])
+def test_the_best_of_a_search_is_known_without_a_count_of_configurations(more: dict[str, object]) -> None:
+    (accused,) = audit_table([BEST | more]).misleading
+    assert accused.code == "EQ413"
+    assert accused.sentence.endswith("and this is the best of several")
+    assert "the interval goes from 88.3 to 97.4" in accused.evidence
+
+
+def test_an_interval_of_a_figure_that_nobody_chose_is_not_accused() -> None:
+    plain = {"accuracy": 94.4, "ci_lower": 88.3, "ci_upper": 97.4}
+    fine_tuned = {"baseline_accuracy": 90.1, "tuned_accuracy": 94.4, "ci_lower": 88.3, "ci_upper": 97.4}
+    nested = BEST | {"nested_accuracy": 91.0}
+    for row in (plain, fine_tuned, nested):
+        assert not audit_table([row]).issues
+
+
+PRINTED = """\
+st:bge-base:
+  Baseline: 90.1%
+  Optimized: 94.4% (95% CI: [88.3%, 97.4%])
+  Best params: {'chunk_size': 512}
+st:minilm:
+  Baseline: 85.1%
+  Optimized: 89.7% (95% CI: [81.3%, 94.4%])
+"""
+
+
+@pytest.mark.parametrize("name", ["printed.txt", "printed.md"])
+def test_the_best_of_a_search_is_found_in_what_a_program_printed(name: str, tmp_path: Path) -> None:
+    text = PRINTED if name.endswith("txt") else f"# Results\n\n```\n{PRINTED}```\n"
+    (tmp_path / name).write_text(text)
+    audit = audit_table(tmp_path / name)
+    assert [(each.code, each.subject) for each in audit.misleading] == [
+        ("EQ413", "st:bge-base/optimized"),
+        ("EQ413", "st:minilm/optimized"),
+    ]
+    assert audit.figures == 4

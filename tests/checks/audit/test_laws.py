@@ -385,7 +385,7 @@ def test_a_blend_is_the_sum_of_its_parts() -> None:
 
 def test_a_property_of_the_data_cannot_differ_between_systems() -> None:
     rows = [{"model": "a", "graph_density": 0.03}, {"model": "b", "graph_density": 0.07}]
-    (accused,) = audit_table(rows).impossible
+    (accused,) = audit_table(rows).issues
     assert "cannot if they were measured on the same graph" in accused.sentence
 
 

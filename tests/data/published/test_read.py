@@ -76,7 +76,7 @@ def test_figures_by_cutoff_and_figures_with_intervals_are_read(tmp_path: Path) -
     (tmp_path / "deep.json").write_text(json.dumps(content))
     (record,) = records(tmp_path / "deep.json")
     assert figures(record) == {"hit_rate@1": "0.41", "hit_rate@5": "0.6", "MRR": "0.52 [0.48, 0.57]"}
-    assert [cell.n for cell in record.cells if cell.label == "MRR"] == [90]
+    assert [cell.n for cell in record.cells if cell.label == "MRR"] == ["90"]
 
 
 def test_the_ends_of_one_interval_are_not_those_of_the_figures_below(tmp_path: Path) -> None:

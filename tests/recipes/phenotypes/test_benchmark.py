@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.data.cases import Case
-from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
+from equipoise.errors import DuplicateError, PairingError, ParameterError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.load import load_ontology
@@ -158,6 +159,19 @@ def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, t
     content = json.loads((tmp_path / "results.json").read_text())
     assert [each["system"] for each in content["systems"]] == list(benchmark.results)
     assert content["resolved_ids"][0] == {"case": "b", "id": "T:99", "how": "alternative", "term": "T:07"}
+
+
+def test_runs_of_other_cases_or_another_similarity_are_not_compared(
+    ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    def run(rows: Any, **options: Any) -> Any:
+        return run_benchmark("tfidf:", rows, ontology, **QUICK, **options)[0]
+
+    other = [replace(some_cases[0], text="another text"), *some_cases[1:]]
+    one = replace(run(some_cases), system="one")
+    for unlike in (run(other), run(some_cases, measure="edge")):
+        with pytest.raises(PairingError, match="not measured on the same"):
+            compare([one, unlike], "MRR")
 
 
 def test_the_charts_are_written_where_they_can_be_drawn(

@@ -8,9 +8,9 @@ from equipoise.checks.phenotypes import ExpectedTerm, ExpectedTerms
 TERMS = 10_000
 
 
-def expected(*ranks: float, candidates: int = TERMS) -> ExpectedTerms:
+def expected(*ranks: float, candidates: int = TERMS, nearest: float = 0.1) -> ExpectedTerms:
     terms = [
-        ExpectedTerm(f"c{place}", "a text", f"HP:{place}", "a label", rank, 0.1, "another label")
+        ExpectedTerm(f"c{place}", "a text", f"HP:{place}", "a label", rank, nearest, "another label")
         for place, rank in enumerate(ranks)
     ]
     return ExpectedTerms(terms, ["one", "other"], candidates)
@@ -28,6 +28,7 @@ def test_a_term_behind_a_fifth_of_all_is_named() -> None:
 
 def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_slips() -> None:
     assert examine(expected(1, 3, 500, 1900)) == ()
+    assert examine(expected(1, 3, 2, 80, 1999, 1, 2001, nearest=0.8)) == ()
     assert examine(expected(1, 5000, 6000, 7000)) == ()
     assert examine(expected(1, 1, 1, 1, 1, 1, 90, candidates=100)) == ()
     assert examine(expected(1, 1, 1, 1, 1, 1, float("inf"))) == ()

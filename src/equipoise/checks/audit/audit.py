@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.checks.audit.facts import Need, count, is_fact
-from equipoise.checks.audit.laws import CONDITIONAL, LAWS, condition, violated
-from equipoise.checks.audit.names import is_metric, nearest
-from equipoise.checks.audit.parts import NAMES
-from equipoise.checks.audit.reading import Declared, readings
-from equipoise.checks.audit.row import Row, Table
-from equipoise.checks.audit.violation import complaint, undeclared
-from equipoise.checks.base import Check, Complaint, listed
+from equipoise.checks.audit.laws import MISLEADING
+from equipoise.checks.audit.names import is_metric, named, nearest
+from equipoise.checks.audit.parts import NAMES, PARTS
+from equipoise.checks.audit.reading import Declared, reading_of
+from equipoise.checks.audit.row import Table
+from equipoise.checks.audit.verdicts import findings_of
+from equipoise.checks.base import listed
 from equipoise.data.published import Published, read_published
 from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell
@@ -36,9 +36,19 @@ class Audit:
     unread: tuple[str, ...] = ()
 
     @property
+    def issues(self) -> tuple[Finding, ...]:
+        """The findings that count: what cannot be, and what does not mean what it seems to."""
+        return tuple(each for each in self.findings if each.severity is Severity.ISSUE)
+
+    @property
     def impossible(self) -> tuple[Finding, ...]:
         """The findings that say that something cannot be."""
-        return tuple(each for each in self.findings if each.severity is Severity.ISSUE)
+        return tuple(each for each in self.issues if each.code not in MISLEADING)
+
+    @property
+    def misleading(self) -> tuple[Finding, ...]:
+        """The findings of figures that can be, and do not mean what they seem to."""
+        return tuple(each for each in self.issues if each.code in MISLEADING)
 
     @property
     def rows(self) -> int:
@@ -49,6 +59,11 @@ class Audit:
     def figures(self) -> int:
         """How many figures were read."""
         return sum(len(row.figures) for table in self.tables for row in table.rows)
+
+    @property
+    def parts(self) -> int:
+        """How many blended scores and parts of them were read that are no metrics."""
+        return sum(len(NAMES & row.others.keys()) for table in self.tables for row in table.rows)
 
     def __repr__(self) -> str:
         return f"<Audit of {self.name}: {self.figures} figures read, {len(self.impossible)} impossible>"
@@ -64,6 +79,7 @@ class Audit:
             "rows": self.rows,
             "figures": self.figures,
             "impossible": len(self.impossible),
+            "misleading": len(self.misleading),
             "findings": [
                 {
                     "code": each.code,
@@ -111,27 +127,27 @@ def audit_table(
     findings: dict[Finding, None] = {}
     for published in sources:
         if published.records:
-            read = readings(published, declared)
-            first = next(read)
-            tables.append(first)
-            findings.update(dict.fromkeys(_in_all(first, read)))
-    unread = [label for each in sources for label in each.labels if not (_known(label) or is_fact(label))]
-    dark = [f"{cell.label} {cell.text!r}" for each in sources for cell in _undeciphered(each)]
-    unread += dark
+            reading = reading_of(published, declared)
+            tables.append(reading.table(reading.over))
+            findings.update(dict.fromkeys(findings_of(reading)))
+    dark = [cell for each in sources for cell in _undeciphered(each)]
+    unread = [label for each in sources for label in each.labels if not _is_read(label)]
+    unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
     found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
-    if dark and not found.figures:
+    if not found.figures and not found.parts:
+        beside = dict.fromkeys(f"{cell.label} {cell.text!r}" if cell.text else cell.label for cell in dark)
         raise InputError(
-            f"{name} names metrics, and none of their figures can be read: {listed(dark)}",
+            f"{name} names metrics, and none of their figures can be read: {listed(list(beside))}",
             hint="a figure is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
         )
     return found
 
 
 def _undeciphered(published: Published) -> list[Cell]:
-    """Cells of metrics that hold digits, and no number that can be made out."""
-    cells = [cell for record in published.records for cell in record.cells if is_metric(cell.label)]
-    return [cell for cell in cells if re.search(r"\d", cell.text) and printed(cell.text) is None]
+    """Cells of metrics and blends that hold no number that can be made out."""
+    cells = [cell for record in published.records for cell in record.cells if _known(cell.label)]
+    return [cell for cell in cells if printed(cell.text) is None]
 
 
 def _known(label: str) -> bool:
@@ -139,48 +155,9 @@ def _known(label: str) -> bool:
     return is_metric(label) or label.strip().casefold() in NAMES
 
 
-def _in_all(first: Table, others: Iterable[Table]) -> list[Finding]:
-    """What the first reading violates in rows that no reading allows, and what every reading violates."""
-    found = _findings(first)
-    shared, impossible = set(found), _accused(found)
-    for at, table in enumerate(others):
-        if not impossible and (at or not shared):
-            break
-        again = _findings(table)
-        shared &= set(again)
-        impossible &= _accused(again)
-    return [finding for key, finding in found.items() if key in shared or _place(key) in impossible]
-
-
-def _accused(found: Mapping[tuple[str, ...], Finding]) -> set[str]:
-    """The places of the rows that cannot be."""
-    return {_place(key) for key, each in found.items() if each.severity is Severity.ISSUE}
-
-
-def _place(key: tuple[str, ...]) -> str:
-    """The place in a key of a law; a note begins with a code of its own and is of no place."""
-    return "" if key[0] == CONDITIONAL.code else key[1]
-
-
-def _findings(table: Table) -> dict[tuple[str, ...], Finding]:
-    accused: dict[tuple[str, ...], Finding] = {}
-    notes: dict[tuple[str, ...], Finding] = {}
-    things: list[Row | Table] = [table, *table.rows]
-    for check, law in LAWS:
-        for place, thing in enumerate(things):
-            for violation in violated(check, law, thing):
-                key = (check.code, str(place), *violation.key)
-                if not undeclared(thing, violation):
-                    accused[key] = _finding(check, complaint(thing, violation))
-                elif (note := condition(thing, check, violation)) is not None:
-                    notes[(CONDITIONAL.code, *key)] = _finding(CONDITIONAL, note)
-    return accused | notes
-
-
-def _finding(check: Check, seen: Complaint) -> Finding:
-    return Finding(
-        check.code, check.severity, seen.subject, seen.sentence, seen.remedy or check.remedy, seen.evidence
-    )
+def _is_read(label: str) -> bool:
+    """Whether a number beside this label is used: a figure, an end of an interval, a count or a part."""
+    return named(label) is not None or is_fact(label) or label.strip().casefold() in NAMES | PARTS
 
 
 def _refuse_unknown(sources: Iterable[Published]) -> None:

@@ -15,19 +15,21 @@ from equipoise.types import Severity
 def chosen_on_same_units(row: Row) -> Iterator[Violation]:
     """EQ413: the interval of a figure that is the best of several configurations."""
     trials = row.facts.trials
-    if trials is None or trials < 2 or row.facts.nested or row.own:
+    if row.facts.nested or row.own or (trials is not None and trials < 2):
         return
+    if trials is None and not row.chosen:
+        return
+    several = "several" if trials is None else str(trials)
     for figure in row.figures:
         if figure.ends is not None and figure.measure.symbol in ("HR", "Acc"):
-            low, high = figure.ends
             yield Violation(
                 (figure,),
-                f"the interval of {figure} is that of one configuration, and this is the best of {trials}",
+                f"the interval of {figure} is that of one configuration, and this is the best of {several}",
                 (
                     figure.read,
-                    f"the interval goes from {low} to {high}",
+                    f"the interval goes from {figure.ends_text}",
                     *_as_wilson(row, figure),
-                    f"it allows for the luck of one; the best of {trials} has the luck of the luckiest",
+                    f"it allows for the luck of one; the best of {several} has the luck of the luckiest",
                     "so the true accuracy lies below such an interval more often than its level says",
                 ),
             )

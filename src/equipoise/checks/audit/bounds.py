@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from equipoise.checks.audit.row import Row
+from equipoise.checks.audit.facts import Need
+from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, digits
 from equipoise.checks.audit.violation import Violation, accusing
 from equipoise.checks.base import Check
+from equipoise.data.published.markup import plain
 from equipoise.types import Severity
 
 
@@ -26,7 +28,16 @@ def out_of_bounds(row: Row) -> Iterator[Violation]:
             (figure,),
             f"{figure} is out of bounds: {figure.measure} is {reach}",
             (figure.read, f"{figure.measure} is {reach}"),
+            (Need.MEAN_RANK,) if _may_be_a_miss_rate(row, figure) else (),
+            remedy="if it is a mean rank, call it so: Mean Rank" if _may_be_a_miss_rate(row, figure) else "",
         )
+
+
+def _may_be_a_miss_rate(row: Row, figure: Figure) -> bool:
+    """Detectors have an MR as well, a share; whoever ranks has other figures of ranks beside it."""
+    bare = figure.measure.symbol == "MR" and plain(figure.label).strip().casefold() == "mr"
+    ranked = any(each.measure.symbol in ("MRR", "HR", "MedianRank", "nDCG") for each in row.figures)
+    return bare and not ranked and figure.span.high >= 0
 
 
 CHECK = Check(

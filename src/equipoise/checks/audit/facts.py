@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
 from equipoise.data.number import NotANumber, NotFinite, number
 from equipoise.data.published.markup import plain
 from equipoise.data.published.printed import printed
-from equipoise.data.published.record import Cell
+from equipoise.data.published.record import Cell, Said
 from equipoise.errors import ParameterError
 
 _COUNTED = "(?:n|num|number_of|total)?_?"
@@ -32,13 +32,15 @@ LIBRARIES = (
     "trec_eval",
     "pytrec_eval",
     "ranx",
-    "mteb",
     "beir",
     "sentence-transformers",
     "torchmetrics",
     "sklearn",
 )
-OVER_RELEVANT = ("trec_eval", "pytrec_eval", "ranx", "mteb", "beir", "sentence-transformers")
+"""Libraries that average over nothing: every unit is a hit or a miss. mteb does so for ranked lists alone."""
+_CUT = re.compile(r".*(?:@|_at_)\d+")
+MTEB = "mteb"
+OVER_RELEVANT = ("trec_eval", "pytrec_eval", "ranx", MTEB, "beir", "sentence-transformers")
 """Libraries whose average precision is divided by the number of relevant items, cut or not."""
 
 
@@ -50,6 +52,8 @@ class Need(StrEnum):
     HITS = "every unit is a hit or a miss, no figure being averaged over tied scores"
     OVER_RELEVANT = "average precision is divided by the relevant items, not by those that were found"
     EXPECTED = "the row gives what luck earns in the long run and was not measured"
+    MEAN_RANK = "MR is a mean rank, and no miss rate"
+    FRACTIONS = "the figures are fractions, and not percent below 1"
 
 
 DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HITS: "--no-ties"} | {
@@ -60,7 +64,11 @@ DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HI
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of one record; None is unknown."""
+    """The facts of one record; None is unknown.
+
+    ``averaged`` says that the figures are means over experiments, ``tuned`` that parameters were chosen, and
+    ``told`` what the text around the table says, in its words: figures may prove it wrong.
+    """
 
     n: int | None = None
     classes: int | None = None
@@ -70,9 +78,12 @@ class Facts:
     assumed: frozenset[Need] = frozenset()
     denied: frozenset[Need] = frozenset()
     nested: bool = False
+    averaged: bool = False
+    tuned: bool = False
+    told: Mapping[Need, str] = field(default_factory=dict)
 
 
-def facts_of(cells: Iterable[Cell], where: str) -> Facts:
+def facts_of(cells: Iterable[Cell], where: str, said: Iterable[Said] = ()) -> Facts:
     """What the cells of a record say beside its figures; a count that cannot be is refused."""
     found: dict[str, int] = {}
     words: dict[str, str] = {}
@@ -94,9 +105,18 @@ def facts_of(cells: Iterable[Cell], where: str) -> Facts:
         assumed=assumed,
         denied=denied,
         nested=any("nested" in key or "held_out" in key for key in words),
+        averaged="scores_per_experiment" in words,
+        tuned=any(TUNED.fullmatch(key) for key in words),
+        told={need: each.quote for each in said for need in _TOLD.get((each.label, each.text), ())},
     )
 
 
+TUNED = re.compile(r"best_(?:params|parameters|config(?:uration)?)")
+_TOLD = {
+    ("relation", "parent"): (Need.ONE_RELEVANT, Need.BINARY, Need.OVER_RELEVANT),
+    ("map_over", "relevant"): (Need.OVER_RELEVANT,),
+}
+"""What follows from a fact that a sentence states."""
 _COUNTS = {"n": UNITS, "classes": CLASSES, "candidates": CANDIDATES, "trials": TRIALS}
 
 
@@ -134,9 +154,11 @@ def _conventions(words: dict[str, str]) -> tuple[frozenset[Need], frozenset[Need
             denied |= {Need.ONE_RELEVANT} if several else set()
     ties = words.get("ties", "")
     library = words.get("library", words.get("evaluator", ""))
-    if ties in BROKEN_TIES or library in LIBRARIES or "mteb_version" in words:
+    mteb = library == MTEB or "mteb_version" in words
+    # Its classification tasks report means over several experiments.
+    if ties in BROKEN_TIES or library in LIBRARIES or (mteb and any(map(_CUT.match, words))):
         assumed.add(Need.HITS)
-    if library in OVER_RELEVANT or "mteb_version" in words:
+    if library in OVER_RELEVANT or mteb:
         assumed.add(Need.OVER_RELEVANT)
     elif library == "torchmetrics":
         denied.add(Need.OVER_RELEVANT)

@@ -89,7 +89,7 @@ def outside(
             (target, *steps),
             f"{target} is too large beside {named}: {digits(bounds.high, 4)} is the most",
             (
-                *(f"a unit at rank {j + 1} or below earns at most {digits(earned)}" for j, earned in most),
+                *(f"a unit at rank {j + 1} or worse earns at most {digits(earned)}" for j, earned in most),
                 *reads,
                 f"on average that is at most {digits(bounds.high)}",
             ),

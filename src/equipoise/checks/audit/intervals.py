@@ -33,18 +33,18 @@ def impossible_intervals(row: Row) -> Iterator[Violation]:
         below = low.above(figure.span) and figure.span.low > least + SLACK
         beyond = figure.span.above(high) and figure.span.high < most - SLACK
         if below or beyond or low.above(high):
-            yield _beside(figure, low, high)
+            yield _beside(figure)
         elif figure.measure.symbol in ("HR", "Acc") and not row.averaged:
             yield from _too_narrow(row, figure, low, high)
 
 
-def _beside(figure: Figure, low: Span, high: Span) -> Violation:
+def _beside(figure: Figure) -> Violation:
     return Violation(
         (figure,),
         f"{figure} lies outside of its own interval",
         (
             figure.read,
-            f"the interval goes from {low} to {high}",
+            f"the interval goes from {figure.ends_text}",
             "an interval holds the figure it is made for",
         ),
     )
@@ -71,7 +71,8 @@ def _too_narrow(row: Row, figure: Figure, low: Span, high: Span) -> Iterator[Vio
             (
                 f"a share of {n} hits and misses varies by sqrt(p (1 - p) / n) from sample to sample",
                 figure.read,
-                f"the interval goes from {low} to {high}, a width of {digits(high.high - low.low)} at most",
+                f"the interval goes from {figure.ends_text}",
+                f"it is {digits(high.high - low.low)} wide at most",
                 f"{said} the narrowest method, the normal approximation, gives about {digits(least, 4)}",
             ),
             (Need.HITS,),

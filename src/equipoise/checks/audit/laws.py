@@ -44,6 +44,8 @@ LAWS: tuple[tuple[Check, Law], ...] = (
     (parts.REVERSED, parts.reversed_parts),
     (parts.SUMS, parts.unlike_its_parts),
 )
+MISLEADING = frozenset({best_of.CHECK.code, parts.CONSTANT.code, parts.REVERSED.code})
+"""What these find can be, and does not mean what it seems to."""
 BY_LUCK_TOO = (identities.CHECK, monotone.CHECK, chance.CHECK, bounds.CHECK)
 """The laws for a row of chance levels: expectations, which may rest on shuffles of their own each."""
 

@@ -20,13 +20,10 @@ _PERCENT = re.compile(
 _NO_LEVEL = re.compile(
     r"(?i)(?<![^\W_])(?:delta|diff|difference|improvement|change|gap|p[-_ ]?value|time|loss)(?![^\W_])|[Δ∆]"
 )
-_END = r"(?:[ _-]?(?:bound|ci|end))?$"
+_INTERVAL, _END = r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?", r"(?:[ _-]?(?:bound|ci|end))?$"
 _ROLES = (
-    ("low", re.compile(r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?(?:lower|low|lo)" + _END)),
-    (
-        "high",
-        re.compile(r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?(?:upper|high|hi)(?:[ _-]?(?:bound|ci|end))?$"),
-    ),
+    ("low", re.compile(rf"{_INTERVAL}(?:lower|low|lo){_END}")),
+    ("high", re.compile(rf"{_INTERVAL}(?:upper|high|hi){_END}")),
     ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
 )
 _CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")

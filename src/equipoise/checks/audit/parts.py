@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from equipoise.checks.audit.row import Row, Table
@@ -42,6 +43,10 @@ BLENDS: dict[str, tuple[tuple[float, str], ...]] = {
     ),
 }
 """The blends of concept scores, each a weighted sum of its parts."""
+PARTS = frozenset(
+    re.sub(r"^min\(|,.*\)$|^1-", "", part) for blend in BLENDS.values() for _, part in blend
+) | {"norm_mean", "norm_std"}
+"""The parts of the blends, and what tells how one of them was made."""
 NAMES = frozenset(OF_THE_DATA) | frozenset(BLENDS) | {"norm_consistency"}
 
 

@@ -23,6 +23,8 @@ class Figure:
     span: Span
     n: int | None = None
     ends: tuple[Span, Span] | None = None
+    ends_text: str = ""
+    """The ends as they are printed: ``88.3 to 97.4``."""
 
     @property
     def k(self) -> float:
@@ -49,7 +51,8 @@ class Row:
     """The figures of one system, what is assumed of them, and what else is known.
 
     ``others`` are numbers that are no metrics. ``chance`` marks the row of a scorer that knows nothing,
-    ``averaged`` one whose figures are means over seeds or data sets.
+    ``averaged`` one whose figures are means over seeds or data sets, ``chosen`` one of what a search for
+    parameters chose.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Row:
     chance: bool = False
     averaged: bool = False
     own: bool = False
+    chosen: bool = False
 
     @cached_property
     def _by_symbol(self) -> dict[str, list[Figure]]:

@@ -21,7 +21,7 @@ def mixed_units(table: Table) -> Iterator[Violation]:
             (
                 f"a share is at most 1, so figures above 1 are percent: {listed(table.percents)}",
                 f"all figures of {listed(table.unsure)} are below 1 and carry no sign",
-                "every mixture of both was tried, and only what none allows is called impossible",
+                "each row was read in the mixtures of both, and only what none allows is called impossible",
             ),
         )
 

@@ -55,7 +55,11 @@ def denied(thing: Row | Table, violation: Violation) -> bool:
 
 def complaint(thing: Row | Table, violation: Violation) -> Complaint:
     """The violation as a check says it."""
-    held = [f"given that {need}" for need in violation.needs]
+    told = thing.facts.told if isinstance(thing, Row) else {}
+    held = [
+        f"given that {need}" + (f', as the text says: "{told[need]}"' if need in told else "")
+        for need in violation.needs
+    ]
     name = thing.name or "the table"
     return Complaint(name, violation.sentence, (*held, *violation.steps), violation.remedy)
 

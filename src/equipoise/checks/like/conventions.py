@@ -26,7 +26,7 @@ class Conventions:
     grades: Literal["kept", "whole", "binary"] = "kept"
     norm: Literal["min", "R", "hits"] = "min"
     gain: Literal["linear", "exp"] = "linear"
-    depth: int | None = None
+    depth: int | None = None  # no library cuts lists by itself, but a published figure may be of cut ones
     fewest: int = 0
     digits: int | None = None
 

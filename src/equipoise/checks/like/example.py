@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from equipoise.checks.like.arithmetic import arithmetic
 from equipoise.checks.like.conventions import Conventions
 from equipoise.checks.like.material import Material
 from equipoise.checks.like.run_rules import ORDERS, Scores, above_zero
+from equipoise.metrics.base import Metric
 
 SHOWN = 10
 
@@ -28,13 +30,14 @@ class ItemRow:
 
 @dataclass(frozen=True)
 class Example:
-    """The worked unit; ``more`` counts the rows that were left out."""
+    """The worked unit; ``more`` counts the rows that were left out, ``sums`` write out both values."""
 
     unit: str
     one: float
     other: float
     rows: tuple[ItemRow, ...]
     more: int = 0
+    sums: tuple[str, str] = ("", "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -42,7 +45,11 @@ class Example:
 
 
 def worked_unit(
-    material: Material, unit: str, values: tuple[float, float], sides: tuple[Conventions, Conventions]
+    material: Material,
+    unit: str,
+    metric: Metric[Any],
+    values: tuple[float, float],
+    sides: tuple[Conventions, Conventions],
 ) -> Example:
     """The relevant documents of a unit and those that change places with them, as the first side ranks."""
     scores, gains = material.run.get(unit, {}), material.truth[unit]
@@ -55,7 +62,11 @@ def worked_unit(
         if item in relevant or (item in rivals and one.get(item) != other.get(item))
     ]
     rows.sort(key=lambda row: row.one or row.other or (len(scores) + 1, 0))
-    return Example(unit, *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN))
+    first, second = (
+        arithmetic(material, unit, metric, side, where, value)
+        for side, where, value in zip(sides, (one, other), values, strict=True)
+    )
+    return Example(str(unit), *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN), (first, second))
 
 
 def places(material: Material, unit: str, conventions: Conventions) -> dict[str, tuple[int, int]]:

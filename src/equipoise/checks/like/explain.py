@@ -113,11 +113,19 @@ def _side(preset: Preset, walk: Walk, figure: Figure) -> Side:
     if isnan(figure.value):
         raise UndefinedError(
             f"as {preset.name} scores, no query is left for {walk.metric.name}",
-            hint="see whether the run and the truth belong together",
+            hint=_why_none(walk.material, preset.rules(walk.metric)),
         )
     said = tuple(notes(preset, [walk.metric], walk.material))
     called = preset.call(walk.metric)
     return Side(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
+
+
+def _why_none(material: Material, rules: Conventions) -> str:
+    """Why no query is left."""
+    longest = max((len(scores) for scores in material.seen(rules).values()), default=0)
+    if longest < rules.fewest:
+        return f"it needs lists of {rules.fewest} items at least, and the longest here has {longest}"
+    return "see whether the run and the truth belong together"
 
 
 def _example(walk: Walk, units: Sequence[UnitChange]) -> Example | None:
@@ -127,7 +135,8 @@ def _example(walk: Walk, units: Sequence[UnitChange]) -> Example | None:
     if chosen is None:
         return None
     unit = next(each for each in walk.material.units if str(each) == chosen.unit)
-    return worked_unit(walk.material, unit, (chosen.one, chosen.other), (walk.one, walk.other))
+    values, sides = (chosen.one, chosen.other), (walk.one, walk.other)
+    return worked_unit(walk.material, unit, walk.metric, values, sides)
 
 
 def _method(active: Sequence[str]) -> str:

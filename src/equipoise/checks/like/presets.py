@@ -231,6 +231,9 @@ _LISTS = Conventions(
 )
 """Libraries that take one row of scores and one of judgements a query: they see only what was retrieved."""
 
+# Neither torch.sort nor torch.topk is stable: beyond 16 rows in all the order of equals is that of the C++
+# library behind them, and depends on every query of the call. No rule for a list can reproduce it; the note
+# tells between which figures it lies.
 _TORCH_CUT: Mapping[str, Value] = {"ties": "input", "nonpositive": "lost"}
 
 _TORCHMETRICS = Preset(
@@ -253,7 +256,9 @@ _TORCHMETRICS = Preset(
     | {"HR@k": {"ties": "input"}},
     stumbles={
         TIES: Stumble(
-            "torch.topk and torch.argsort promise no order of equal scores; that of the run was taken here"
+            "torchmetrics sorts the rows of all queries together, then each list, and torch keeps no order "
+            "of equal scores in either, so that other queries can change the figure of one; the order of the "
+            "run was taken here"
         ),
         NEGATIVE: Stumble(
             "torchmetrics takes a negative judgement as a loss; here it is not relevant", ("nDCG@k", "nDCG")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from math import isnan
 from typing import Any
 
 from equipoise.checks.like.conventions import CONVENTIONS, Value, applies
-from equipoise.checks.like.explain import single
+from equipoise.checks.like.difference import Difference
+from equipoise.checks.like.explain import difference, single
 from equipoise.checks.like.inert import why_inert
 from equipoise.checks.like.material import Material
 from equipoise.checks.like.measure import figure_under
 from equipoise.checks.like.presets import OWN, PRESETS, Preset, preset_named
-from equipoise.errors import EquipoiseError, ParameterError
+from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
 from equipoise.metrics.base import Metric
 
 SLACK = 1e-12
@@ -70,7 +71,8 @@ class Printed:
             )
         half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
         scale = 100 if percent else 1
-        return cls(text.strip(), float((number - half) / scale), float((number + half) / scale), percent)
+        low, high = float((number - half) / scale), float((number + half) / scale)
+        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # no metric of a list lies beyond
 
     def holds(self, value: float) -> bool:
         """Whether a value would be printed so; at the very ends it may be."""
@@ -98,7 +100,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Search:
-    """What was tried to get at a published figure, and what gives it."""
+    """What was tried to get at a published figure, and what gives it.
+
+    ``difference`` leads from the preset that was asked for to the first set of conventions that gives the
+    figure, or else to the nearest; None where that is the preset itself.
+    """
 
     metric: str
     printed: Printed
@@ -108,10 +114,12 @@ class Search:
     tried: int
     figures: int
     skipped: dict[str, str]
+    difference: Difference | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        content = asdict(self)
+        content = asdict(replace(self, difference=None))
+        content["difference"] = None if self.difference is None else self.difference.to_dict()
         for found, match in zip(content["matches"], self.matches, strict=True):
             found["says"] = match.says
         content["nearest"]["says"] = self.nearest.says
@@ -150,16 +158,32 @@ def search(material: Material, metric: Metric[Any], printed: Printed, base: Pres
         for changes, each in changed.items()
         if printed.holds(each.value) and not _idle(changes, changed, base, presets, printed)
     ]
+    nearest = min(tried, key=lambda each: printed.distance(each.value))
     return Search(
         metric=metric.name,
         printed=printed,
         base=base.name,
         matches=tuple(matches),
-        nearest=min(tried, key=lambda each: printed.distance(each.value)),
+        nearest=nearest,
         tried=len(tried),
         figures=len({round(each.value, 12) for each in tried}),
         skipped=skipped,
+        difference=_way_to(matches[0] if matches else nearest, material, metric, base),
     )
+
+
+def _way_to(goal: Candidate, material: Material, metric: Metric[Any], base: Preset) -> Difference | None:
+    """The difference between the preset that was asked for and what gives the figure."""
+    if goal.preset == base.name and not goal.changes:
+        return None
+    preset = PRESETS[goal.preset]
+    if goal.changes:
+        rules = preset.rules(metric).with_values(dict(goal.changes))
+        preset = replace(preset, name=f"{goal.preset}, changed", conventions=rules, exceptions={})
+    try:
+        return difference(material, metric, base, preset)
+    except UndefinedError:  # as the preset itself scores, no query may be left
+        return None
 
 
 def _idle(

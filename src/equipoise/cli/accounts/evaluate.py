@@ -85,7 +85,9 @@ class EmbedderName(options.Spelled):
 )
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Whom each node ranks.")
-@click.option("--filtered/--raw", default=None, help="Whether other relatives are rivals. [raw for parents]")
+@click.option(
+    "--filtered/--raw", default=None, help="Leave other relatives out of ranks. [raw for parents only]"
+)
 @click.option(
     "--rates",
     cls=Several,

@@ -37,7 +37,9 @@ more than dimensions, the time first. How well the vectors keep the tree is said
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training at most.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The learning rate at the start.")
 @options.one_of("--relation", "relation", relations, "parent", "Whom each node ranks when it is judged.")
-@click.option("--filtered/--raw", default=None, help="Whether other relatives are rivals. [raw for parents]")
+@click.option(
+    "--filtered/--raw", default=None, help="Leave other relatives out of ranks. [raw for parents only]"
+)
 @options.seed_option
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the vectors go: .csv or .npz.")
 @options.output_options
@@ -68,7 +70,8 @@ def train(
     made = embedder_named(name, **chosen)
     tree = source.read()
     wanted = dim if dim is not None or name.startswith(TEXT) else 10
-    with counting(out, f"training {name}", chosen.get("epochs", 0) or 1) as count:
+    epochs = getattr(getattr(made, "schedule", None), "epochs", 1)
+    with counting(out, f"training {name}", epochs) as count:
         # A text model that is given no dimension keeps its own.
         found = made.fit(tree, wanted, seed, progress=lambda done, total: count(done))  # type: ignore[arg-type]
     found.write(output)

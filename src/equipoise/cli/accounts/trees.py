@@ -20,7 +20,6 @@ SOURCES = ("database", "tree", "edges", "gnucash", "codes", "wordnet", "obo")
 READERS = {
     "tree": ("equipoise.hierarchy.sources.find", "read_tree"),
     "gnucash": ("equipoise.hierarchy.sources.gnucash", "read_gnucash"),
-    "codes": ("equipoise.hierarchy.sources.codes", "read_codes"),
     "obo": ("equipoise.hierarchy.sources.obo", "read_obo_tree"),
 }
 """Readers that take a file and nothing else; loaded when they are needed."""
@@ -41,6 +40,7 @@ class Source:
     closed: bool
     gnucash: str | None
     codes: str | None
+    widths: str | None
     wordnet: str | None
     obo: str | None
     subtree: str | None
@@ -75,6 +75,10 @@ class Source:
             return read_edges(word, closure=self.closed)
         if kind == "wordnet":
             return _wordnet(word)
+        if kind == "codes":
+            from equipoise.hierarchy.sources.codes import read_codes
+
+            return read_codes(word, widths=None if self.widths is None else _widths(self.widths))
         module, name = READERS[kind]
         reader: Callable[[str], Tree] = getattr(import_module(module), name)
         return reader(word)
@@ -96,6 +100,7 @@ class Source:
             "--business-id": (self.business_id, "database"),
             "--table": (self.table, "database"),
             "--columns": (self.columns, "database"),
+            "--widths": (self.widths, "codes"),
             "--closed": (self.closed or None, "edges"),
         }
         for option, (value, owner) in stray.items():
@@ -109,6 +114,14 @@ def _wordnet(part: str) -> Tree:
     from equipoise.hierarchy.sources.wordnet import read_wordnet
 
     return read_wordnet("noun", root=MAMMAL) if part == "mammal" else read_wordnet(part)
+
+
+def _widths(words: str) -> list[int]:
+    """``1,2,2`` as numbers."""
+    parts = [part.strip() for part in words.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise ParameterError(f"--widths {words} is no list of whole numbers", hint="for example 1,2,2")
+    return [int(part) for part in parts]
 
 
 def _columns(words: str, known: list[str]) -> dict[str, str]:
@@ -160,6 +173,9 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--closed", is_flag=True, help="The pairs of --edges are those of all ancestors."),
     click.option("--gnucash", metavar="FILE", help="A GnuCash file, XML or SQLite."),
     click.option("--codes", metavar="FILE", help="Codes whose beginning is the parent: 102-0001-003."),
+    click.option(
+        "--widths", metavar="N,N,...", help="The widths of the parts of --codes without separators."
+    ),
     click.option(
         "--wordnet",
         type=options.OneOf("part of WordNet", lambda: _PARTS),

@@ -12,6 +12,10 @@ COMMANDS = {
     "benchmark": Entry(
         "equipoise.cli.phenotypes.benchmark:benchmark", "Measure and compare models on cases."
     ),
+    "extract": Entry("equipoise.cli.phenotypes.extract:extract", "Find the terms of a note, and who has them."),
+    "extraction": Entry(
+        "equipoise.cli.phenotypes.extraction.group:extraction", "Measure and tune extraction on documents."
+    ),
     "similarity": Entry("equipoise.cli.phenotypes.similarity:similarity", "How alike two terms are."),
 }
 

@@ -33,7 +33,7 @@ Find the terms that a text speaks of. The score of a term is exact: with --multi
 over its label, all its synonyms and its definition, by a strategy (label_only, label_synonyms_min,
 label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your own, such as
 "0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
-character n-grams: of what works offline it is the best, and the only good one for German. A model that
+character n-grams: of what works offline it finds most, in English and in German. A model that
 embeds needs an index (eq phenotypes index build); tfidf: and bm25: need none.
 """
 
@@ -164,17 +164,18 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
     from equipoise.report.table import Column, FittedTable
     from equipoise.stats.numbers import figure
 
-    matched = [f"{row['component']}: {row['text']}" if system.multi else row["text"] for row in rows]
-    out.show(
-        FittedTable(
-            [
-                Column("term", [row["id"] for row in rows]),
-                Column("label", [row["label"] for row in rows], shortens="end"),
-                Column("score", [figure(row["score"], 3) for row in rows], right=True),
-                Column("agrees most", matched, rank=1, shortens="end"),
-            ]
-        )
-    )
+    columns = [
+        Column("term", [row["id"] for row in rows]),
+        Column("label", [row["label"] for row in rows], shortens="end"),
+        Column("score", [figure(row["score"], 3) for row in rows], right=True),
+    ]
+    if system.multi:
+        matched = [f"{row['component']}: {row['text']}" for row in rows]
+        columns.append(Column("agrees most", matched, rank=1, shortens="end"))
+    if out.verbose:
+        said = [system.ontology.definitions[term] for term in found.terms[0].tolist()]
+        columns.append(Column("definition", said, rank=2, shortens="end"))
+    out.show(FittedTable(columns))
     for line in _notes(system, language):
         out.note(line)
 

@@ -24,9 +24,8 @@ def clusters_in(entries: Entries) -> tuple[Cluster, ...]:
     made: dict[str, list[str]] = {}
     for _, name, concept in found:
         made.setdefault(name, []).append(concept)
-    if not entries.problems:
-        hint = "clusters can only be told apart where there are two"
-        entries.too_few(2, "cluster", len(made), hint)
+    count = len(made) if table else len(entries)
+    entries.too_few(2, "cluster", count, "clusters can only be told apart where there are two")
     return tuple(Cluster(name, tuple(concepts)) for name, concepts in made.items())
 
 

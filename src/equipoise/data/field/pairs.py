@@ -24,7 +24,7 @@ SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "lab
 EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
 
 _SCALED = re.compile(
-    rf"(?:{'|'.join(SCORES)})[ _]*[\[(]?0(?: *(?:-|\.\.|_|to) *)([0-9]+(?:\.[0-9]+)?)[\])]?", re.I
+    rf"(?:{'|'.join(SCORES)})[ _]*[\[(]?0(?:[ _]*(?:-|\.\.|to)[ _]*|_)([0-9]+(?:\.[0-9]+)?)[\])]?", re.I
 )
 
 

@@ -80,7 +80,7 @@ def _looks_like(file: TextFile) -> str:
     """The kind of a table that has no name: its first signs tell."""
     first = file.first_line
     if first.startswith(("{", "[")):
-        return "json" if file.text.count("\n{") < 1 else "jsonl"
+        return "jsonl" if first.startswith("{") and "\n{" in file.text else "json"
     if "\\begin{" in file.text:
         return "latex"
     if first.startswith(("#", "|", "- ", "* ")) or "|--" in file.text or "| --" in file.text:

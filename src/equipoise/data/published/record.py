@@ -11,7 +11,7 @@ Known = Callable[[str], bool]
 
 
 class Cell(NamedTuple):
-    """A label and what is printed beside it; ``n`` where the figure itself says how many units it has, as text.
+    """A label and what is printed beside it; ``n`` is the number of units that stands at the figure itself.
 
     ``exact`` says that this program wrote the figure: every digit is there, and shares are fractions.
     """

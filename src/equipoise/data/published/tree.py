@@ -67,7 +67,11 @@ def labels_of(value: Any, known: Known) -> list[str]:
             found = {str(key): None for key, inner in each.items() if _is_number(inner)}
             every |= found
             beside |= found if any(map(known, found)) else {}
-            stack.extend(inner for key, inner in each.items() if key not in (*_PASSED, "settings"))
+            stack.extend(
+                inner
+                for key, inner in each.items()
+                if key not in (*_PASSED, "settings") and not _holds_a_figure(str(key), inner, known)
+            )
         elif isinstance(each, Sequence) and not isinstance(each, str):
             stack.extend(each)
     return list(beside or every)
@@ -129,7 +133,7 @@ def _sorted_out(
             facts.append(Cell(label, str(inner)))
         if _is_scalar(inner):
             (cells if known(label) else facts).append(Cell(label, _text(inner)))
-        elif isinstance(inner, Mapping) and known(label) and any(each in inner for each in VALUES):
+        elif _holds_a_figure(label, inner, known):
             cells.append(_figure(label, inner))
         elif by_cutoff := _by_cutoff(label, inner, known):
             cells += by_cutoff
@@ -155,6 +159,11 @@ def _by_cutoff(label: str, inner: Any, known: Known) -> list[Cell]:
 
 def _is_figure(value: Any) -> bool:
     return isinstance(value, Mapping) and "metric" in value and any(each in value for each in VALUES)
+
+
+def _holds_a_figure(label: str, inner: Any, known: Known) -> bool:
+    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the figure."""
+    return isinstance(inner, Mapping) and known(label) and any(each in inner for each in VALUES)
 
 
 def _figure(label: str, value: Mapping[str, Any]) -> Cell:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell, Record
 
-_LINE = re.compile(r"^\s*(?:[-*+]\s+)?\**(Baseline|Default|Optimi[sz]ed|Tuned|Best)\**\s*:\**\s*(.+?)\s*$", re.I)
+_LINE = re.compile(
+    r"^\s*(?:[-*+]\s+)?\**(Baseline|Default|Optimi[sz]ed|Tuned|Best)\**\s*:\**\s*(.+?)\s*$", re.I
+)
 _PARAMETERS = re.compile(r"^\s*(?:[-*+]\s+)?\**best (?:params|parameters|config)\w*\**\s*:\s*(\S.*)$", re.I)
 _NAME = re.compile(r"^\s*(?:[-*+#]+\s+)?(\S.*?)\s*:?\s*$")
 _FIRST = ("baseline", "default")

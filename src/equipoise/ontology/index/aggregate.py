@@ -19,7 +19,7 @@ from equipoise.errors import ParameterError, ShapeError, UnknownNameError
 from equipoise.geometry import Points
 from equipoise.ontology.index.components import Components
 from equipoise.ontology.index.expression import PARTS, Part, Pool, Sum, parse_expression
-from equipoise.ontology.index.fold import Folded, fold, runs
+from equipoise.ontology.index.fold import Folded, fold, part_passes
 from equipoise.types import Bools
 
 DEFAULT_STRATEGY = "label_synonyms_max"
@@ -123,19 +123,26 @@ def _sum(how: Sum, scores: Points, components: Components) -> Folded:
     addends = [(weight, atom) for weight, atom in how.addends if weight]
     if not addends:
         return _constant(how.constant, scores, components)
-    found = [_atom(atom, scores, components) for _, atom in addends]
+    passes = [
+        part_passes(components, scores, atom.name)
+        if isinstance(atom, Part)
+        else _pool(atom, scores, components).passes()
+        for _, atom in addends
+    ]
     weights = np.array([weight for weight, _ in addends])
-    held = np.array([each.present for each in found])
+    held = np.zeros((len(addends), components.terms), dtype=np.bool_)
+    for row, some in zip(held, passes, strict=True):
+        for columns, _ in some:
+            row[columns] = True
     present: Bools = np.logical_or.reduce(held)
     share = np.ones(components.terms)
     if weights.min() > 0.0 and not held.all():
         share[present] = weights.sum() / (weights @ held)[present]
     total = np.full((len(scores), components.terms), how.constant, dtype=scores.dtype)
-    for weight, each in zip(weights, found, strict=True):
+    for weight, some in zip(weights, passes, strict=True):
         factors = (weight * share).astype(scores.dtype)
-        # Where a term lacks the part the value means nothing, and may be infinite: it is not touched.
-        for run in runs(np.flatnonzero(each.present)) if each.present.any() else ():
-            total[:, run] += each.values[:, run] * factors[run]
+        for columns, values in some:
+            total[:, columns] += values * factors[columns]
     return Folded(total, present)
 
 

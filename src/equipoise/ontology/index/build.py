@@ -105,12 +105,12 @@ def build_report(
     place = index_folder(folder, ontology, model.card.spec, multi)
     texts = components(ontology, multi)
     old = _old(place, model)
-    meta = _meta(model, ontology, texts)
-    if old is not None and replace(old.meta, checksum=0) == meta:
+    if old is not None and replace(old.meta, checksum=0) == _meta(model, ontology, texts, old.meta.dims):
         kept = len(texts)
         index = TermIndex(place, old.meta, texts, old.vectors, old.first)
         return Built(index, BuildReport(kept, kept, 0, 0, perf_counter() - start, 0.0))
     vectors, counts, embedding = _vectors(model, texts, old, progress)
+    meta = _meta(model, ontology, texts, vectors.shape[1])
     write_index(place, meta, keys_of(texts.texts), vectors, twins(vectors).first)
     index = _opened(place, texts)
     return Built(index, BuildReport(len(texts), *counts, perf_counter() - start, embedding))
@@ -206,12 +206,12 @@ def _vectors(
     return vectors, (len(rows) - len(new), report.from_cache, report.embedded), report.seconds
 
 
-def _meta(model: Embedder, ontology: Ontology, texts: Components) -> Meta:
+def _meta(model: Embedder, ontology: Ontology, texts: Components, dims: int) -> Meta:
     return Meta(
         model=model.fingerprint,
         model_spec=model.card.spec,
         model_name=model.card.name,
-        dims=model.dims,
+        dims=dims,
         ontology=ontology.fingerprint,
         ontology_name=ontology.name,
         release=ontology.release,

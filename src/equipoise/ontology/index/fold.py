@@ -14,8 +14,8 @@ from equipoise.types import Bools, Floats, Ints
 Scaled = tuple[float, float, str]
 """A factor, a constant and the part whose scores they change."""
 
-Pass = tuple[slice | Ints, Points]
-"""Arranged terms, and one value for each of them and each query."""
+Pass = tuple[slice, Points]
+"""Neighbouring arranged terms, and one value for each of them and each query."""
 
 _START = {"max": -np.inf, "min": np.inf, "mean": 0.0}
 _STEP = {"max": np.maximum, "min": np.minimum, "mean": np.add}
@@ -27,6 +27,10 @@ class Folded:
 
     values: Points
     present: Bools
+
+    def passes(self) -> list[Pass]:
+        """The values of the terms that are present."""
+        return [(run, self.values[:, run]) for run in _runs(np.flatnonzero(self.present))]
 
 
 def fold(
@@ -40,10 +44,8 @@ def fold(
     for columns, some in passes:
         if values is None:
             values = _begun(how, components.terms, columns, some)
-        elif isinstance(columns, slice):
-            step(values[:, columns], some, out=values[:, columns])
         else:
-            values[:, columns] = step(values[:, columns], some)
+            step(values[:, columns], some, out=values[:, columns])
         counts[columns] += 1.0
     if values is None:
         values = np.zeros((len(scores), components.terms), dtype=scores.dtype)
@@ -53,7 +55,7 @@ def fold(
     return Folded(values, present)
 
 
-def _begun(how: str, terms: int, columns: slice | Ints, some: Points) -> Points:
+def _begun(how: str, terms: int, columns: slice, some: Points) -> Points:
     """The first pass as it is, where it covers all terms; else set into what changes nothing."""
     if some.shape[1] == terms:
         return some.copy()
@@ -62,37 +64,33 @@ def _begun(how: str, terms: int, columns: slice | Ints, some: Points) -> Points:
     return values
 
 
+def part_passes(components: Components, scores: Points, name: str) -> list[Pass]:
+    """The scores of labels, synonyms or definitions where they stand; synonyms cover a term several times."""
+    if name == "label":
+        return [(slice(0, components.terms), scores[:, : components.terms])]
+    if name == "synonyms":
+        runs, at = [slice(0, size) for size in components.rounds], components.terms
+    else:
+        places = components.defined if components.defined is not None else np.empty(0, dtype=np.int64)
+        runs, at = _runs(places), components.without_definitions
+    starts = at + np.cumsum([0, *(run.stop - run.start for run in runs)])
+    return [(run, scores[:, first:last]) for run, first, last in zip(runs, starts, starts[1:], strict=False)]
+
+
 def _passes(
     components: Components, scores: Points, parts: Sequence[Scaled], others: Sequence[Folded]
 ) -> Iterator[Pass]:
     for factor, constant, name in parts:
-        for columns, some in _part(components, scores, name):
+        for columns, some in part_passes(components, scores, name):
             yield columns, some if (factor, constant) == (1.0, 0.0) else some * factor + constant
     for other in others:
-        if other.present.all():
-            yield slice(0, components.terms), other.values
-        else:
-            places = np.flatnonzero(other.present)
-            yield places, other.values[:, places]
+        yield from other.passes()
 
 
-def _part(components: Components, scores: Points, name: str) -> Iterator[Pass]:
-    if name == "label":
-        yield slice(0, components.terms), scores[:, : components.terms]
-    elif name == "synonyms":
-        at = components.terms
-        for size in components.rounds:
-            yield slice(0, size), scores[:, at : at + size]
-            at += size
-    elif components.defined is not None and len(components.defined):
-        at = components.without_definitions
-        for run in runs(components.defined):
-            yield run, scores[:, at : at + run.stop - run.start]
-            at += run.stop - run.start
-
-
-def runs(places: Ints) -> Iterator[slice]:
-    """Ascending places as slices of neighbours; there must be one at least."""
+def _runs(places: Ints) -> list[slice]:
+    """Ascending places as slices of neighbours."""
+    if not len(places):
+        return []
     ends = np.flatnonzero(np.diff(places) != 1)
-    for first, last in zip([0, *ends + 1], [*ends, len(places) - 1], strict=True):
-        yield slice(int(places[first]), int(places[last]) + 1)
+    firsts, lasts = places[[0, *ends + 1]], places[[*ends, -1]]
+    return [slice(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]

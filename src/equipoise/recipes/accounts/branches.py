@@ -38,7 +38,8 @@ def resampled_branches(tree: Tree) -> Branches:
     could be told from a perfect one. A chart of accounts rarely has more at its top. A node above the level
     is a branch of its own. Where no level has ten, the top-level branches stay.
 
-    >>> chart = [(f"{top}{sub}", top) for top in "abc" for sub in range(5)]
+    >>> groups = [f"{top}{group}" for top in "abc" for group in range(5)]
+    >>> chart = [(group, group[0]) for group in groups] + [(f"{group}.1", group) for group in groups]
     >>> found = resampled_branches(Tree.from_edges(chart))
     >>> len(found), found.level
     (18, 1)

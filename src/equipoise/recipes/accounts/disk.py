@@ -12,7 +12,7 @@ from equipoise.hierarchy.embedded import Embedded
 from equipoise.types import Floats
 
 HYPERBOLIC = ("poincare", "lorentz")
-PROJECTED = "Seen in the two directions that differ most: distances from the middle are kept, others are not."
+PROJECTED = "Seen in the two directions that differ most: how far from the middle is that of all dimensions."
 
 FARTHEST = 5.0
 """Points farther out than this lie on the rim for the eye; here 1.3 % of the radius is left to it."""

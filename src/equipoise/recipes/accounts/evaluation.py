@@ -21,6 +21,8 @@ from equipoise.types import Finding, need
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+MAP_IS_MRR = "EQ305"
+
 
 @dataclass(frozen=True)
 class AccountsEvaluation:
@@ -41,10 +43,10 @@ class AccountsEvaluation:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the checks have to say, each once."""
+        """What the checks have to say, each once, but for what the report says of all embeddings."""
         own = (finding for each in self.judged for finding in each.result.findings)
         shared = () if self.comparison is None else self.comparison.findings
-        return tuple(dict.fromkeys((*own, *shared)))
+        return tuple(each for each in dict.fromkeys((*own, *shared)) if each.code != MAP_IS_MRR)
 
     @property
     def edition(self) -> AccountsEdition:

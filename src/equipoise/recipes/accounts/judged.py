@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from equipoise.checks.catalogue import examine
+from equipoise.checks.hierarchy import Rebuilt
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
 from equipoise.metrics.ranking import MeanRank
@@ -24,6 +26,7 @@ from equipoise.tasks.reconstruct import (
     reconstruction_slices,
     spread,
 )
+from equipoise.types import Finding
 
 SPEARMAN = NormDepth().name
 RANK = MeanRank().unit
@@ -158,9 +161,7 @@ def _result(found: Reconstruction, system: str, clusters: Any, options: Mapping[
     return replace(
         ranks,
         estimates={**_within(ranks.estimates, len(found.tree) - 1), **norms.estimates},
-        findings=tuple(
-            each for each in dict.fromkeys((*ranks.findings, *norms.findings)) if each.code != NO_RELATIVES
-        ),
+        findings=_findings((*ranks.findings, *norms.findings, *examine(Rebuilt(system, found)))),
         settings={
             **ranks.settings,
             "relation": found.relation,
@@ -179,3 +180,8 @@ def _within(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Est
         else each
         for name, each in estimates.items()
     }
+
+
+def _findings(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Each once, without what is no surprise here."""
+    return tuple(each for each in dict.fromkeys(found) if each.code != NO_RELATIVES)

@@ -20,7 +20,7 @@ from equipoise.ontology.index.store import TermIndex
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.fair.models import loaded
-from equipoise.recipes.phenotypes.diagnose import Diagnosis, diagnose
+from equipoise.recipes.phenotypes.diagnosis import Diagnosis, diagnose
 from equipoise.recipes.phenotypes.observe import Ask, Observed, observe_all
 from equipoise.recipes.phenotypes.rerank import Judge
 from equipoise.recipes.phenotypes.score import details_of, result_of, slices_of

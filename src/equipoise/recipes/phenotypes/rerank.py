@@ -1,4 +1,4 @@
-"""A second stage: the first terms of a case in the order of a judge that reads their labels."""
+"""A second stage: the first terms of a case in the order of a judge that reads their names."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from equipoise.checks.base import counted, listed
 from equipoise.ontology.nearness import with_similarity
@@ -16,6 +17,7 @@ from equipoise.run.manifest import STATUS_SETTINGS, Status
 from equipoise.run.scoring import evaluate
 from equipoise.stats.result import Result
 from equipoise.stats.slices import Slice, sliced
+from equipoise.stats.terms import DATA
 
 SHOWN = 10
 """How many of the first terms of a case people see."""
@@ -35,10 +37,19 @@ def result_of(seen: Observed, truth: Truth, alike: Similarity, system: str, sett
         resamples=settings.resamples,
         seed=settings.seed,
     )
-    if not seen.failures:
-        return result
-    status = dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_sentence(seen)), strict=True))
-    return replace(result, settings={**result.settings, **status})
+    told: dict[str, Any] = {DATA: data_of(truth, alike)}
+    if seen.failures:
+        told |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_sentence(seen)), strict=True))
+    return replace(result, settings={**result.settings, **told})
+
+
+def data_of(truth: Truth, alike: Similarity) -> dict[str, str]:
+    """What must be the same for two runs to be compared."""
+    return {
+        "cases": truth.fingerprint,
+        "ontology": truth.ontology.fingerprint,
+        "similarity": alike.measure.name,
+    }
 
 
 def failure_sentence(seen: Observed) -> str:

@@ -14,7 +14,7 @@ DEFAULT_MODEL = "sum:use+tfidf:"
 """The best that works offline, in German as in English: a multilingual model and the terms' letters."""
 DEFAULT_STRATEGIES = ("label_synonyms_max", "all_max", "label_only", "all_weighted")
 DEFAULT_RERANKER = "maxsim:minilm"
-RERANKED = 50
+RERANKED = 20
 SINGLE = "single"
 
 

@@ -64,7 +64,7 @@ def write_run_of(folder: Path, outcome: Outcome, bench: Bench, command: Sequence
             "similarity": settings.measure,
             "citation": truth.ontology.citation,
         },
-        datasets={f"ontology {truth.ontology.title}": truth.ontology.fingerprint},
+        datasets={"cases": truth.fingerprint, truth.ontology.title: truth.ontology.fingerprint},
         cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
     )
     return write_run(

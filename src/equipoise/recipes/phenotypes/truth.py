@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 
@@ -46,6 +48,15 @@ class Truth:
         ids = np.empty(len(self.cases), dtype=object)
         ids[:] = [case.id for case in self.cases]
         return ids
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal texts with equal expected terms under equal ids."""
+        said = [
+            [case.id, case.text, sorted(self.ontology.ids[term] for term in terms)]
+            for case, terms in zip(self.cases, self.expected, strict=True)
+        ]
+        return sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
 
     @property
     def notes(self) -> tuple[str, ...]:

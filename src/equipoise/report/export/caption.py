@@ -20,6 +20,7 @@ def caption(sheet: Sheet) -> list[str]:
         "A chance level with an inequality sign is only a bound: the number of candidates is not known."
         if sheet.bounded
         else "",
+        _like(sheet),
         _undefined(sheet),
         _unknown(sheet),
         *_cautions(sheet),
@@ -30,7 +31,7 @@ def caption(sheet: Sheet) -> list[str]:
 def notes(sheet: Sheet) -> list[str]:
     """What must be said where there is no table to explain."""
     letters = [] if sheet.comparison is None else [_letters(sheet.comparison)]
-    return [_subject(sheet), *letters, *_cautions(sheet)]
+    return [*filter(None, (_subject(sheet), _like(sheet))), *letters, *_cautions(sheet)]
 
 
 def _cautions(sheet: Sheet) -> list[str]:
@@ -72,6 +73,10 @@ def _families(comparison: Comparison) -> str:
         return comparison.family
     alike = {text.replace(f" on {metric}", " on each metric", 1) for metric, text in families.items()}
     return alike.pop() if len(alike) == 1 else "; ".join(families.values())
+
+
+def _like(sheet: Sheet) -> str:
+    return f"Scored like {sheet.like}, by its rules for each metric." if sheet.like else ""
 
 
 def _undefined(sheet: Sheet) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from equipoise.report.export.sheet import only
+from equipoise.report.export.sheet import only, scored_like
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 
@@ -18,7 +18,8 @@ def as_json(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
         data: dict[str, Any] = {"results": [only(runs).result.to_dict()], "cautions": cautions}
     else:
         data = comparison_data(comparison) | {"cautions": cautions}
-    return f"{json.dumps(_finite(data), indent=2, allow_nan=False)}\n"
+    like = scored_like(runs)
+    return f"{json.dumps(_finite(data | ({'like': like} if like else {})), indent=2, allow_nan=False)}\n"
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:

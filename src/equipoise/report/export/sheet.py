@@ -41,6 +41,7 @@ class Sheet:
     cautions: Mapping[str, str]
     bounded: frozenset[str]
     comparison: Comparison | None = None
+    like: str = ""
 
     @classmethod
     def of(cls, runs: Sequence[StoredRun], comparison: Comparison | None) -> Sheet:
@@ -57,13 +58,17 @@ class Sheet:
                 cautions,
                 frozenset(bounded_systems(comparison.findings)),
                 comparison,
+                scored_like(runs),
             )
         result = only(runs).result
         clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
         bounded = frozenset(bounded_systems(result.findings))
         estimates = {result.system: result.estimates}
         units = len(result.unit_ids)
-        return cls((result.system,), result.names, estimates, {}, units, clusters, cautions, bounded)
+        return cls(
+            *((result.system,), result.names, estimates, {}, units, clusters, cautions, bounded),
+            like=scored_like(runs),
+        )
 
     def column(self, metric: str) -> list[Estimate]:
         """What every system scores on a metric, in the order of the systems."""
@@ -106,6 +111,12 @@ class Sheet:
         """The best figure as it is printed: who prints the same is as good to a reader."""
         known = [each.value for each in self.column(metric) if not isnan(each.value)]
         return figure(_best_of(known, self.better(metric)), self._places(metric)) if known else ""
+
+
+def scored_like(runs: Sequence[StoredRun]) -> str:
+    """The library as which the runs were scored; empty where they were scored as we do."""
+    names = dict.fromkeys(str(run.result.settings.get("like") or "") for run in runs)
+    return ", ".join(filter(None, names))
 
 
 def only(runs: Sequence[StoredRun]) -> StoredRun:

@@ -27,6 +27,7 @@ HEADS = (
     "better",
     "band",
     "status",
+    "like",
 )
 
 
@@ -38,7 +39,7 @@ def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     for metric in sheet.metrics:
         for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True):
             band = " ".join(sheet.letters(system, metric))
-            rows.append((system, metric, *_facts(estimate), band, status.get(system, "")))
+            rows.append((system, metric, *_facts(estimate), band, status.get(system, ""), sheet.like))
     return _written(rows)
 
 

@@ -134,7 +134,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--rerank-depth",
         type=click.IntRange(min=1),
-        default=50,
+        default=20,
         show_default=True,
         help="How many of the first terms are judged.",
     ),

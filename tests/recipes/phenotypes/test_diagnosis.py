@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import path_lengths, similarity
-from equipoise.recipes.phenotypes.diagnose import PATHS, PURITY, RESNIK, SELF, diagnose
+from equipoise.recipes.phenotypes.diagnosis import PATHS, PURITY, RESNIK, SELF, diagnose
 
 
 class Table:

@@ -44,7 +44,7 @@ class Diagnosis:
     def figures(self) -> tuple[Estimate, ...]:
         """Every figure; those of self-matches by the number of synonyms are named for it."""
         shares, correlations = self.shares.estimates, self.correlations.estimates
-        parts = [replace(each.estimate, metric=f"  {each.value} synonyms") for each in self.by_synonyms]
+        parts = [replace(each.estimate, metric=f"  synonyms: {each.value}") for each in self.by_synonyms]
         return (shares[SELF], *parts, shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""Evaluating an embedded hierarchy: all ranks of WordNet's nouns, beside the products and beside sorting.
+
+python -m benchmarks.hierarchy_evaluation                     all of it; trains the vectors first
+python -m benchmarks.hierarchy_evaluation --quick             verbs instead of nouns
+python -m benchmarks.hierarchy_evaluation --vectors V.npz     vectors that `eq accounts train` has kept
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+from benchmarks.row import Row
+from benchmarks.timing import extra_megabytes, fastest, number_printed_by
+from equipoise.geometry import geometry
+from equipoise.geometry.near import COLUMNS, ROWS
+from equipoise.hierarchy.embedded import Embedded, read_vectors
+from equipoise.hierarchy.embedders import embedder
+from equipoise.hierarchy.sources.wordnet import read_wordnet
+from equipoise.hierarchy.tree import Tree
+from equipoise.metrics.parse import parse
+from equipoise.tasks.reconstruct import Reconstruction, reconstruct
+from equipoise.types import Floats
+
+DIM, EPOCHS = 10, 60
+SORTED_NODES = 200
+"""Nodes that are sorted for the comparison: all of them would take an hour or so."""
+PRODUCT_TARGET, SORT_TARGET, MEGABYTES_TARGET = 1.5, 20.0, 1024.0
+FIGURES = ("MR", "MR(filtered)", "MAP")
+
+
+@dataclass(frozen=True)
+class Material:
+    """A hierarchy of WordNet with vectors on the hyperboloid."""
+
+    tree: Tree
+    vectors: Floats
+
+    @property
+    def size(self) -> str:
+        """As the tables name it."""
+        return f"{len(self.tree):,} nodes, {len(self.tree.closure()):,} pairs, {DIM} dimensions"
+
+
+def material(quick: bool, path: str = "") -> Material:
+    """Vectors of a file, or trained for a while: the figures say how good they are."""
+    tree = read_wordnet("verb" if quick else "noun")
+    if path:
+        return Material(tree, read_vectors(path, "lorentz").vectors)
+    return Material(tree, embedder("lorentz", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
+
+
+def rows(quick: bool, path: str = "") -> list[Row]:
+    """The whole evaluation as a ratio to the products alone and to a sort for every node."""
+    given = material(quick, path)
+    given.tree.closure()
+    ours, found = fastest(lambda: evaluated(given), times=3)
+    product, _ = fastest(lambda: products_alone(given.vectors), times=3)
+    per_node, ranks = sorted_nodes(given)
+    check_against(found, ranks)
+    task = f"all ranks, MR, MAP, Spearman; {given.size}"
+    note = ", ".join(f"{name} {value:.3g}" for name, value in figures(found).items())
+    everywhere = {relation: _seconds_of(given, relation) for relation in ("parent", "ancestors")}
+    return [
+        Row(
+            task, ours, "float64 products over the same blocks", product, PRODUCT_TARGET, "within", note=note
+        ),
+        Row(
+            task,
+            ours,
+            "distances and a sort for every node",
+            per_node * len(found),
+            SORT_TARGET,
+            note=f"estimated from {SORTED_NODES} nodes, ranks equal",
+        ),
+        Row(
+            f"{task}, extra memory",
+            _megabytes(given, quick),
+            target=MEGABYTES_TARGET,
+            goal="below",
+            unit="MB",
+        ),
+        *(Row(f"the same for {name}", seconds) for name, seconds in everywhere.items()),
+        Row("the same for random vectors", fastest(lambda: evaluated(shuffled(given)), times=1)[0]),
+        *single_precision(given, found),
+    ]
+
+
+def evaluated(given: Material, relation: str = "closure") -> Reconstruction:
+    """Everything that is evaluated: ranks, raw and filtered, precision, norm against depth."""
+    found = reconstruct(given.tree, given.vectors, "lorentz", relation=relation)
+    figures(found)
+    return found
+
+
+def figures(found: Reconstruction) -> dict[str, float]:
+    """The figures of a reconstruction."""
+    told = {name: parse(name)[0].measure(found.ranking).value for name in FIGURES}
+    return told | {"Spearman": parse("NormDepth")[0].measure(found.space).value}
+
+
+def products_alone(vectors: Floats) -> None:
+    """The Lorentz products in the same tiles, thrown away."""
+    right = vectors * np.where(np.arange(vectors.shape[1]) == 0, -1.0, 1.0)
+    tile = np.empty((ROWS, COLUMNS))
+    for top in range(0, len(vectors), ROWS):
+        block = vectors[top : top + ROWS]
+        for first in range(0, len(right), COLUMNS):
+            part = right[first : first + COLUMNS]
+            np.matmul(block, part.T, out=tile[: len(block), : len(part)])
+
+
+def sorted_nodes(given: Material) -> tuple[float, dict[int, list[int]]]:
+    """CPU seconds a node of the usual way, for some nodes: all distances, a sort, precision by scikit-learn.
+
+    Also the filtered ranks of each of them.
+    """
+    from sklearn.metrics import average_precision_score
+
+    tree, vectors, space = given.tree, given.vectors, geometry("lorentz")
+    pairs = tree.pairs("closure")
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    starts = np.searchsorted(pairs[:, 0], np.arange(len(tree) + 1))
+    chosen = np.random.default_rng(0).choice(len(tree), SORTED_NODES, replace=False)
+    ranks: dict[int, list[int]] = {}
+    started = process_time()
+    for node in chosen.tolist():
+        relatives = pairs[starts[node] : starts[node + 1], 1]
+        distances = space.distance(vectors[node], vectors)
+        distances[node] = np.inf
+        order = np.argsort(distances)
+        places = np.flatnonzero(np.isin(order, relatives))
+        ranks[node] = (places - np.arange(len(places)) + 1).tolist()
+        average_precision_score(np.isin(np.arange(len(tree)), relatives), -np.minimum(distances, 1e9))
+    return (process_time() - started) / SORTED_NODES, ranks
+
+
+def check_against(found: Reconstruction, ranks: dict[int, list[int]]) -> None:
+    """Stop if the two ways disagree by more than the rounding of an arcosh."""
+    filtered = found.ranking.without_rivals()
+    for node, expected in ranks.items():
+        mine = filtered.ranks[filtered.starts[node] : filtered.starts[node + 1]]
+        if not np.allclose(np.sort(mine), np.sort(expected), rtol=1e-3, atol=1.0):
+            sys.exit(f"the ranks of {found.tree.ids[node]} differ from those of a sort")
+
+
+def single_precision(given: Material, found: Reconstruction) -> list[Row]:
+    """How many ranks change when vectors are kept in float32, by how far out the node lies."""
+    coarse = reconstruct(given.tree, given.vectors.astype(np.float32), "lorentz", relation="closure")
+    changed = coarse.ranking.above != found.ranking.above
+    radius = found.norms[found.ranking.unit_of]
+    cuts = np.quantile(radius, [0.0, 0.5, 0.9, 1.0]).tolist()
+    told = []
+    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        part = (radius >= low) & (radius <= high)
+        task = f"ranks that float32 vectors change, nodes at radius {low:.3g} to {high:.3g}"
+        told.append(Row(task, 100 * float(changed[part].mean()), unit="%"))
+    return told
+
+
+def shuffled(given: Material) -> Material:
+    """The same vectors, dealt to the nodes at random: what a system that knows nothing gives."""
+    return Material(given.tree, np.random.default_rng(0).permutation(given.vectors))
+
+
+def _seconds_of(given: Material, relation: str) -> float:
+    return fastest(lambda: evaluated(given, relation), times=1)[0]
+
+
+def _megabytes(given: Material, quick: bool) -> float:
+    """The extra memory in a fresh process that has read the same tree and the same vectors."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "vectors.npz"
+        Embedded(given.tree.ids, given.tree.names, given.vectors, "lorentz").write(kept)
+        words = ["--memory", "--vectors", str(kept), *(["--quick"] if quick else [])]
+        return number_printed_by("benchmarks.hierarchy_evaluation", *words)
+
+
+def main() -> None:
+    """Print the lines, or the extra memory of one evaluation."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="verbs instead of nouns")
+    parser.add_argument(
+        "--vectors", default="", help="vectors of the nouns (or verbs) in the order of the tree"
+    )
+    parser.add_argument("--memory", action="store_true", help="only print the extra MB of one evaluation")
+    chosen = parser.parse_args()
+    if chosen.memory:
+        given = material(chosen.quick, chosen.vectors)
+        given.tree.closure()
+        print(extra_megabytes(lambda: evaluated(given)))
+        return
+    for row in rows(chosen.quick, chosen.vectors):
+        print(" | ".join(row.cells))
+
+
+if __name__ == "__main__":
+    main()

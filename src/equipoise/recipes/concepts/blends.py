@@ -1,0 +1,136 @@
+"""The five concept scores and their composite, as their source writes them: each a blend of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+
+from equipoise.types import Direction
+
+COMPOSITE = "composite_score"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a blend and how it enters: times a weight, capped, or taken from 1.
+
+    ``better`` is the direction of the part as it enters. ``fixed`` says that no model can change it.
+
+    >>> Term("mae", 0.2, from_one=True).adds(0.25), str(Term("density", 0.3, cap=0.5))
+    (0.15000000000000002, '0.3 x min(density, 0.5)')
+    """
+
+    part: str
+    weight: float
+    cap: float | None = None
+    from_one: bool = False
+    better: Direction = Direction.UP
+    fixed: bool = False
+
+    def entering(self, value: float) -> float:
+        """The part as it is weighted; NaN stays NaN."""
+        if self.from_one:
+            return 1.0 - value
+        return value if self.cap is None or not value > self.cap else self.cap
+
+    def adds(self, value: float) -> float:
+        """What the part adds to the blend."""
+        return self.weight * self.entering(value)
+
+    @property
+    def entry(self) -> str:
+        """The part as it enters, in letters."""
+        if self.from_one:
+            return f"(1 - {self.part})"
+        return self.part if self.cap is None else f"min({self.part}, {self.cap:g})"
+
+    def __str__(self) -> str:
+        return f"{self.weight:g} x {self.entry}"
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
+
+    ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, and ``use``
+    what its source recommends the model with the highest score for.
+    """
+
+    name: str
+    task: str
+    title: str
+    needs: str
+    use: str
+    terms: tuple[Term, ...]
+
+    def value(self, parts: Mapping[str, float]) -> float:
+        """The score; NaN where a part is NaN or absent.
+
+        >>> round(BLENDS["similarity"].value({"accuracy": 0.5, "correlation": 0.75, "mae": 0.25}), 12)
+        0.65
+        """
+        return sum(term.adds(parts.get(term.part, nan)) for term in self.terms)
+
+    @property
+    def formula(self) -> str:
+        """The sum in letters."""
+        return " + ".join(map(str, self.terms))
+
+
+_ALL = (
+    Blend(
+        "semantic_similarity_score",
+        "similarity",
+        "Semantic similarity",
+        "pairs",
+        "Semantic Similarity Tasks",
+        (Term("accuracy", 0.4), Term("correlation", 0.4), Term("mae", 0.2, from_one=True)),
+    ),
+    Blend(
+        "clustering_score",
+        "clustering",
+        "Clustering",
+        "clusters",
+        "Concept Clustering",
+        (Term("silhouette_score", 0.5), Term("cluster_coherence", 0.3), Term("cluster_separation", 0.2)),
+    ),
+    Blend(
+        "entity_recognition_score",
+        "entities",
+        "Entity recognition",
+        "sentences",
+        "Entity Recognition",
+        (Term("entity_clustering_silhouette", 0.6), Term("avg_entity_text_similarity", 0.4)),
+    ),
+    Blend(
+        "knowledge_graph_score",
+        "relations",
+        "Knowledge graph",
+        "relations",
+        "Relation Extraction",
+        (
+            Term("relation_coherence", 0.4),
+            Term("graph_density", 0.3, cap=0.5, fixed=True),
+            Term("clustering_coefficient", 0.3, fixed=True),
+        ),
+    ),
+    Blend(
+        "embedding_quality_score",
+        "quality",
+        "Embedding quality",
+        "concepts",
+        "",
+        (
+            Term("diversity_score", 0.4),
+            Term("embedding_variance", 0.3, cap=1.0),
+            Term("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN),
+        ),
+    ),
+)
+
+BLENDS: dict[str, Blend] = {blend.task: blend for blend in _ALL}
+"""By task, in the order of the source."""
+
+GENERAL_USE = "General Knowledge Graph Tasks"
+"""What the composite decides."""

@@ -1,0 +1,170 @@
+"""Models on a field: each embeds every text once, and all five tasks are observed on its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from equipoise.data.field import Field, read_field
+from equipoise.embed.model import embedder
+from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
+from equipoise.recipes.concepts.blends import BLENDS
+from equipoise.recipes.concepts.evaluation import ConceptEvaluation, ModelScores
+from equipoise.recipes.concepts.measured import RESAMPLES, measure
+from equipoise.recipes.concepts.observe import OBSERVERS
+from equipoise.recipes.fair.models import named_models
+from equipoise.run.progress import Step, reported
+from equipoise.stats.draws import checked_resamples, checked_seed
+from equipoise.stats.interval import checked_level
+from equipoise.tasks.encode import remembered
+
+
+def evaluate_concepts(
+    models: Any,
+    field: Field | str | PathLike[str] | None = None,
+    *,
+    tasks: Sequence[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    scale: float | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    cache: Any = None,
+    threads: int = 1,
+    progress: Step | None = None,
+    output: str | Path | None = None,
+    command: Sequence[str] = (),
+) -> ConceptEvaluation:
+    """Score sentence models on a field: five scores, their composite, and what to use for what.
+
+    ``models`` are specs (``minilm``, ``wordllama``) or objects with ``encode``. ``field`` is a folder, a file,
+    a Field, or None for the one that comes with the program. ``tasks`` are similarity, clustering, entities,
+    relations and quality; without them all that the field has files for are measured. ``weights`` of the
+    composite are by task and equal if not given. ``scale`` is the largest expected similarity where that is
+    not 1. A model that fails is reported in ``failures``; only when all fail is the first failure raised.
+
+    >>> found = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
+    >>> found.tasks, list(found["hash,dim=32"])
+    (('similarity',), ['semantic_similarity_score'])
+    """
+    checked_seed(seed)
+    checked_level(level)
+    checked_resamples(resamples)
+    named = named_models(models)
+    known = field if isinstance(field, Field) else read_field(field, scale=scale)
+    chosen, absent = chosen_tasks(known, tasks)
+    weighed = checked_weights(weights)
+    scores: dict[str, ModelScores] = {}
+    failures: dict[str, EquipoiseError] = {}
+    folder = None if output is None else Path(output)
+    total = len(named) * (len(chosen) + 1)
+    with reported(folder, "concepts", total, command=command, step=progress) as tell:
+        for name, model in named.items():
+            try:
+                scores[name] = _model(
+                    name, model, known, chosen, tell, seed, level, resamples, cache=cache, threads=threads
+                )
+            except Exception as error:  # whatever one model does, the others keep what they have
+                failures[name] = _told(name, error)
+    if not scores:
+        raise next(iter(failures.values()))
+    found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, level, tuple(command))
+    if folder is not None:
+        found.write(folder)
+    return found
+
+
+def _model(
+    name: str,
+    model: Any,
+    field: Field,
+    tasks: Sequence[str],
+    tell: Step,
+    seed: int,
+    level: float,
+    resamples: int,
+    **loading: Any,
+) -> ModelScores:
+    tell(f"{name}: embedding")
+    system = embedder(model, **loading)
+    begun = perf_counter()
+    try:
+        encode = remembered(system.encode, field.texts)
+        dims, fingerprint = system.dims, system.fingerprint
+    finally:
+        if system is not model:
+            system.close()
+    seconds = perf_counter() - begun
+    measured = {}
+    for task in tasks:
+        tell(f"{name}: {task}")
+        observed = OBSERVERS[task](encode, field, name, seed)
+        measured[task] = measure(observed, level=level, resamples=resamples, seed=seed)
+    return ModelScores(name, measured, dims, seconds, fingerprint)
+
+
+def chosen_tasks(field: Field, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The tasks to measure, in the order of the source, and why others cannot be.
+
+    >>> chosen_tasks(read_field(), ["semantic_similarity"])
+    (('similarity',), {})
+    """
+    wanted = {task_named(name) for name in asked or ()}
+    lacking = {task: f"{field.name} has no {b.needs}" for task, b in BLENDS.items() if not _has(field, task)}
+    for task in wanted & set(lacking):
+        raise InputError(
+            f"{lacking[task]}, which {task} is measured on",
+            hint=f"the field has {', '.join(field.present) or 'nothing'}; eq concepts check looks at it",
+        )
+    if not wanted and len(lacking) == len(BLENDS):
+        raise InputError(f"{field.name} has nothing to measure", hint="eq concepts check says what a field has")
+    chosen = tuple(task for task in BLENDS if task not in lacking and task in (wanted or BLENDS))
+    return chosen, {} if wanted else lacking
+
+
+def _has(field: Field, task: str) -> bool:
+    return getattr(field, BLENDS[task].needs) is not None
+
+
+def task_named(name: str) -> str:
+    """A task by its name, or by that of its score with or without the word score."""
+    known = {task: task for task in BLENDS}
+    known |= {blend.name: task for task, blend in BLENDS.items()}
+    known |= {blend.name.removesuffix("_score"): task for task, blend in BLENDS.items()}
+    spelled = name.strip().casefold().replace("-", "_")
+    if spelled not in known:
+        raise UnknownNameError.of("task", name, known, more=f"the tasks are {', '.join(BLENDS)}")
+    return known[spelled]
+
+
+def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    """The weights of the composite by task; equal where none are given.
+
+    >>> checked_weights({"similarity": 3, "clustering": 1})
+    {'similarity': 3.0, 'clustering': 1.0}
+    """
+    if weights is None:
+        return dict.fromkeys(BLENDS, 1.0)
+    given = {task_named(name): float(weight) for name, weight in weights.items()}
+    for task, weight in given.items():
+        if not (isfinite(weight) and weight >= 0):
+            raise ParameterError(f"the weight of {task} is {weight}", hint="it is 0 or more")
+    kept = {task: weight for task, weight in given.items() if weight > 0}
+    if not kept:
+        raise ParameterError("no score has a weight", hint="give at least one, such as similarity=1")
+    return kept
+
+
+def _told(name: str, error: Exception) -> EquipoiseError:
+    """A failure as one of ours: a model of the user's own may raise anything."""
+    if isinstance(error, EquipoiseError):
+        return error
+    told = PartialError(
+        f"{name} failed with {type(error).__name__}: {error}", hint="the other models are not affected"
+    )
+    told.__cause__ = error
+    return told

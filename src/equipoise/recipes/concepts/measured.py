@@ -1,0 +1,98 @@
+"""One task on one model: its blend with the parts, the figures beside it, and how far it strays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.space import Space
+from equipoise.recipes.concepts.blends import Blend
+from equipoise.recipes.concepts.spread import Sampling, Spread, redrawn
+from equipoise.stats.interval import Interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.types import Direction
+
+RESAMPLES = 200
+"""Redraws of the units of a blend: its standard error is then known to 5 %."""
+
+FIXED = "a figure of the data, not of the model"
+"""Why a part has no interval that no model can change."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a task saw of a model.
+
+    ``parts`` are those of the blend under the names of its source, ``beside`` the figures that judge without
+    its faults. ``results`` are what can be stored and compared, each on evidence of its own; ``main`` names
+    the one that the blend belongs to. ``chance`` is what the blend would be for a model that knows nothing.
+    """
+
+    blend: Blend
+    parts: Mapping[str, Estimate]
+    beside: Mapping[str, Estimate]
+    results: Mapping[str, Result]
+    main: str
+    sampling: Sampling
+    chance: Mapping[str, float]
+    method: str = ""
+    space: Space | None = None
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An observed task with its score, and how far the score strays."""
+
+    observed: Observed
+    estimate: Estimate
+    spread: Spread = field(repr=False)
+
+    @property
+    def blend(self) -> Blend:
+        """The score that this is about."""
+        return self.observed.blend
+
+    @property
+    def stored(self) -> Result:
+        """What the blend belongs to: its parts with their intervals, and the blend before them."""
+        main = self.observed.results[self.observed.main]
+        parts = {each.metric: each for each in self.observed.parts.values()}
+        own = {name: parts.get(name, each) for name, each in main.estimates.items()}
+        return replace(main, estimates={self.blend.name: self.estimate, **own})
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return self.estimate.value
+
+
+def measure(
+    observed: Observed, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> Measured:
+    """The blend of the observed parts, with its interval and its chance level.
+
+    Parts that are figures of a space get the intervals of the same redraws as the blend.
+    """
+    blend, sampling = observed.blend, observed.sampling
+    value = blend.value({name: each.value for name, each in observed.parts.items()})
+    spread, of_parts = redrawn(blend, sampling, resamples=resamples, seed=seed)
+    estimate = Estimate(
+        metric=blend.name,
+        value=value,
+        interval=spread.interval(value, level),
+        n=sampling.count,
+        undefined=0,
+        chance=blend.value(observed.chance),
+        better=Direction.UP,
+        unit="blend",
+    )
+    parts = dict(observed.parts)
+    if sampling.shares:
+        for term in blend.terms:
+            own = parts[term.part]
+            reach = of_parts[term.part].interval(own.value, level)
+            reach = Interval.unknown(FIXED, level=level) if term.fixed else reach
+            parts[term.part] = replace(own, interval=reach)
+    return Measured(replace(observed, parts=parts), estimate, spread)

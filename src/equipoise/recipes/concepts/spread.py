@@ -1,0 +1,137 @@
+"""How far a blend strays when its units are drawn again: errors that can be added up and compared.
+
+A table of errors has one row a redraw: how far the score was off, scaled to the size of the whole data. The
+same seed draws the same units for every model, so errors of two models pair. Errors of different tasks come
+from different units, and are drawn independently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan, nan, sqrt
+from zlib import crc32
+
+import numpy as np
+
+from equipoise.recipes.concepts.blends import Blend
+from equipoise.stats.corpus_interval import DEFINED_SHARE, FEWEST_DRAWS
+from equipoise.stats.interval import Interval, t_interval
+from equipoise.stats.parts import Shares, part_rows, taken
+from equipoise.types import Floats, Ints
+
+Parts = Mapping[str, float]
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is drawn: ``count`` units, and the parts of the blend on any of them.
+
+    ``shares`` says how large a part without repetition is; none means as many as there are, with repetition.
+    """
+
+    unit: str
+    count: int
+    shares: Shares
+    parts_of: Callable[[Ints], Parts]
+
+    @property
+    def told(self) -> str:
+        """What is drawn, for the caption."""
+        return f"{self.unit} in halves" if self.shares else f"{self.unit} with repetition"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Errors of a score and the degrees of freedom behind them; ``reason`` where nothing is known."""
+
+    errors: Floats = field(repr=False)
+    degrees: float
+    reason: str = ""
+
+    @property
+    def standard_error(self) -> float:
+        """The size of the errors."""
+        return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else nan
+
+    def interval(self, value: float, level: float = 0.95) -> Interval:
+        """Student's interval around a value."""
+        if isnan(value):
+            return Interval.unknown("the figure is undefined", level=level)
+        if self.reason:
+            return Interval.unknown(self.reason, level=level)
+        if not self.standard_error > _ROUNDING * abs(value):
+            return Interval.unknown("every resample gives the same value", level=level)
+        return t_interval(value, self.standard_error, self.degrees, level, method="resampled")
+
+    def p(self, difference: float) -> float:
+        """The two-sided p of "no difference", where these are errors of a difference; NaN if unknown."""
+        from scipy.special import stdtr
+
+        error = self.standard_error
+        if isnan(difference) or self.reason:
+            return nan
+        if not error > _ROUNDING * max(1.0, abs(difference)):
+            return 1.0 if abs(difference) <= _ROUNDING else nan
+        return float(2 * stdtr(self.degrees, -abs(difference) / error))
+
+    def minus(self, other: Spread) -> Spread:
+        """The errors of a difference, redraw by redraw."""
+        reason = self.reason or other.reason
+        errors = np.zeros(0) if reason else self.errors - other.errors
+        return Spread(errors, min(self.degrees, other.degrees), reason)
+
+
+def redrawn(
+    blend: Blend, sampling: Sampling, *, resamples: int, seed: int
+) -> tuple[Spread, dict[str, Spread]]:
+    """The blend on redrawn units, and each of its parts.
+
+    Parts without repetition stray more than the whole by a known factor (Politis and Romano, 1994); what is
+    left around their own mean is the error.
+    """
+    count = sampling.count
+    if count < FEWEST_DRAWS:
+        unknown = Spread(np.zeros(0), nan, f"{count} {sampling.unit} are too few to resample")
+        return unknown, {term.part: unknown for term in blend.terms}
+    rng = np.random.default_rng([seed, crc32(blend.task.encode())])
+    blocks = [np.array([place]) for place in range(count)]
+    drawn = [sampling.parts_of(rows) for rows in part_rows(blocks, sampling.shares, resamples, rng)]
+    of_parts = {
+        term.part: _spread(np.array([each[term.part] for each in drawn]), sampling) for term in blend.terms
+    }
+    return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
+
+
+def _spread(scores: Floats, sampling: Sampling) -> Spread:
+    known = ~np.isnan(scores)
+    if known.mean() < DEFINED_SHARE:
+        return Spread(np.zeros(0), nan, "undefined in too many resamples")
+    # A redraw on which the score is undefined tells nothing; it stays in its row so that models pair.
+    errors = np.where(known, scores - scores[known].mean(), 0.0)
+    degrees = 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(len(scores) - 1, 1))
+    return Spread(errors * _factor(sampling.shares, sampling.count), degrees)
+
+
+def _factor(shares: Shares, count: int) -> float:
+    if not shares:
+        return 1.0
+    size = taken(count, shares[0])
+    return sqrt(size / (count - size))
+
+
+def combined(spreads: Sequence[Spread], weights: Sequence[float]) -> Spread:
+    """The errors of a weighted sum of scores that rest on different units; degrees after Welch.
+
+    >>> one = Spread(np.array([-1.0, 1.0, -1.0, 1.0]), 10)
+    >>> combined([one, Spread(np.array([-1.0, -1.0, 1.0, 1.0]), 10)], [0.5, 0.5]).errors.tolist()
+    [-1.0, 0.0, 0.0, 1.0]
+    """
+    reason = next((each.reason for each in spreads if each.reason), "")
+    if reason:
+        return Spread(np.zeros(0), nan, reason)
+    errors = np.asarray(np.asarray(weights) @ np.array([each.errors for each in spreads]))
+    parts = [(weight * each.standard_error) ** 2 for each, weight in zip(spreads, weights, strict=True)]
+    below = sum(part**2 / each.degrees for part, each in zip(parts, spreads, strict=True))
+    return Spread(errors, sum(parts) ** 2 / below if below > 0 else min(each.degrees for each in spreads))

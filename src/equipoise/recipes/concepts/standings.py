@@ -1,0 +1,133 @@
+"""All models on one score: every pair compared on the same redraws, and the bands that this allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from equipoise.recipes.concepts.blends import COMPOSITE, Blend
+from equipoise.recipes.concepts.measured import Measured
+from equipoise.recipes.concepts.spread import Spread, combined
+from equipoise.report.concepts_edition import Standing
+from equipoise.stats.bands import tie_bands
+from equipoise.stats.contrast import Contrast
+from equipoise.stats.family import CORRECTIONS, adjust
+from equipoise.stats.result import Estimate
+from equipoise.types import Direction
+
+CORRECTION = "holm"
+
+
+def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standing:
+    """The models on the score of one task."""
+    first = next(iter(measured.values()))
+    blend, sampling = first.blend, first.observed.sampling
+    return Standing(
+        score=blend.name,
+        title=blend.title,
+        formula=blend.formula,
+        drawn=sampling.told,
+        method=first.observed.method,
+        parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
+        beside=_by_name({name: each.observed.beside for name, each in measured.items()}),
+        **_claims(
+            {name: each.estimate for name, each in measured.items()},
+            {name: each.spread for name, each in measured.items()},
+            level,
+        ),
+    )
+
+
+def composite(
+    scores: Mapping[str, Mapping[str, Measured]], weights: Mapping[str, float], *, level: float = 0.95
+) -> Standing:
+    """The weighted mean of the scores of each model; ``scores`` are by model and task."""
+    total = sum(weights.values())
+    shares = {task: weight / total for task, weight in weights.items()}
+    spreads = {
+        name: combined([own[task].spread for task in shares], list(shares.values()))
+        for name, own in scores.items()
+    }
+    estimates = {}
+    for name, own in scores.items():
+        value = sum(share * own[task].value for task, share in shares.items())
+        estimates[name] = Estimate(
+            metric=COMPOSITE,
+            value=value,
+            interval=spreads[name].interval(value, level),
+            n=sum(own[task].estimate.n for task in shares),
+            undefined=0,
+            chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
+            better=Direction.UP,
+            unit="blend",
+        )
+    blends = [own.blend for own in next(iter(scores.values())).values()]
+    return Standing(
+        score=COMPOSITE,
+        title="Composite",
+        formula=_formula([each for each in blends if each.task in shares], shares),
+        drawn="the units of every score, each score by itself",
+        **_claims(estimates, spreads, level),
+    )
+
+
+def _formula(blends: Sequence[Blend], shares: Mapping[str, float]) -> str:
+    if len(set(shares.values())) == 1:
+        return f"({' + '.join(each.name for each in blends)}) / {len(blends)}"
+    return " + ".join(f"{shares[each.task]:.3g} x {each.name}" for each in blends)
+
+
+def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+    names = dict.fromkeys(name for own in figures.values() for name in own)
+    return {
+        name: {model: own[name] for model, own in figures.items() if name in own} for name in names
+    }
+
+
+def _claims(
+    estimates: Mapping[str, Estimate], spreads: Mapping[str, Spread], level: float
+) -> dict[str, object]:
+    """What the errors allow to say of every pair, and of the order."""
+    models = list(estimates)
+    contrasts = [
+        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), level)
+        for a, b in combinations(models, 2)
+    ]
+    adjusted = adjust([each.p for each in contrasts], CORRECTION)
+    contrasts = [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
+    place = {name: at for at, name in enumerate(models)}
+    matrix = np.full((len(models), len(models)), np.nan)
+    for each in contrasts:
+        matrix[place[each.a], place[each.b]] = each.adjusted
+    scores = [estimates[name].value for name in models]
+    bands = tie_bands(scores, matrix, better=Direction.UP, alpha=round(1 - level, 12))
+    tested = sum(not np.isnan(each.p) for each in contrasts)
+    title = CORRECTIONS[CORRECTION][1]
+    return {
+        "estimates": dict(estimates),
+        "contrasts": tuple(contrasts),
+        "letters": dict(zip(models, bands.letters, strict=True)),
+        "order": tuple(models[at] for at in bands.order),
+        "family": f"{title} over the {tested} pairs" if tested > 1 else "",
+    }
+
+
+def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: Spread, level: float) -> Contrast:
+    difference = one.value - other.value
+    interval = spread.interval(difference, level)
+    return Contrast(
+        metric=one.metric,
+        a=a,
+        b=b,
+        better=Direction.UP,
+        difference=difference,
+        interval=interval,
+        p=spread.p(difference),
+        adjusted=float("nan"),
+        n=min(one.n, other.n),
+        undefined=0,
+        reason=interval.reason,
+    )

@@ -1,0 +1,55 @@
+"""The folder of an evaluation.
+
+results.json              every score with its parts and claims
+runs/EVIDENCE/MODEL/      run directories, as eq compare and eq report read them; the blend stands in the
+                          one whose evidence it is made of
+visualizations/           the charts, where they can be drawn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from equipoise.errors import StoreError
+from equipoise.recipes.concepts.evaluation import ConceptEvaluation, ModelScores
+from equipoise.recipes.fair.store import RUNS, folder_names, write_results
+from equipoise.run.manifest import Manifest, without_secrets
+from equipoise.run.store import write_run
+from equipoise.stats.result import Result
+
+
+def refuse_unwritable(folder: Path) -> None:
+    """Say before the work begins that the results could not be kept."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder")
+
+
+def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
+    """Everything into the folder; the path of results.json."""
+    refuse_unwritable(folder)
+    names = folder_names(found.scores)
+    for model, own in found.scores.items():
+        for evidence, task, result in results_of(own):
+            manifest = Manifest(
+                system=model,
+                command=without_secrets(found.command),
+                seed=found.seed,
+                datasets={f"{found.field.name} {own.tasks[task].blend.needs}": found.field.fingerprint},
+                parameters={
+                    "model": model,
+                    "task": task,
+                    "blend": own.tasks[task].blend.formula,
+                    "resampled for the blend": own.tasks[task].observed.sampling.told,
+                },
+                cost={"dims": own.dims, "seconds": own.seconds},
+            )
+            write_run(folder / RUNS / evidence / names[model], result, manifest=manifest)
+    return write_results(folder, found.to_dict())
+
+
+def results_of(own: ModelScores) -> Iterator[tuple[str, str, Result]]:
+    """What is stored of a model: the kind of evidence, the task, and the result."""
+    for task, measured in own.tasks.items():
+        for evidence, result in measured.observed.results.items():
+            yield evidence, task, measured.stored if evidence == measured.observed.main else result

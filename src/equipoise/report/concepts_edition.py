@@ -1,0 +1,105 @@
+"""What a report on concept scores shows: every model on every score, the claims, and what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise.errors import UnknownNameError
+from equipoise.stats.contrast import Contrast
+from equipoise.stats.result import Estimate
+from equipoise.types import Finding
+
+ByModel = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """All models on one score.
+
+    ``parts`` are what the score adds up and ``beside`` what judges without its faults, each by name and then
+    by model. ``letters`` are tie bands: two models share one exactly when the data cannot tell them apart.
+    ``drawn`` says which units were drawn again for the intervals, ``family`` what p was corrected for.
+    """
+
+    score: str
+    title: str
+    formula: str
+    estimates: ByModel
+    contrasts: tuple[Contrast, ...] = field(repr=False)
+    letters: Mapping[str, tuple[str, ...]]
+    order: tuple[str, ...]
+    drawn: str
+    family: str = ""
+    method: str = ""
+    parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    beside: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+
+    @property
+    def leader(self) -> str | None:
+        """The model with the highest score; None where no model has one."""
+        return next((name for name in self.order if self.letters[name]), None)
+
+    @property
+    def tied_with_leader(self) -> tuple[str, ...]:
+        """The models that cannot be told from the leader, best first."""
+        if self.leader is None:
+            return ()
+        mine = set(self.letters[self.leader])
+        return tuple(
+            name for name in self.order if name != self.leader and mine & set(self.letters[name])
+        )
+
+    def contrast(self, a: str, b: str) -> Contrast:
+        """Model ``a`` minus model ``b``."""
+        for each in self.contrasts:
+            if {each.a, each.b} == {a, b} and a != b:
+                return each if each.a == a else each.reversed()
+        raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to use for a kind of work: the models that may be best, and the sentence that says so."""
+
+    use: str
+    score: str
+    models: tuple[str, ...]
+    sentence: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether the data separate one model from all others."""
+        return len(self.models) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Winning:
+    """In what share of all weightings a model comes first: with the scores as they are, and redrawn."""
+
+    model: str
+    share: float
+    redrawn: float
+
+
+@dataclass(frozen=True)
+class ConceptEdition:
+    """The whole of it; ``composite`` is None where not all of its scores are there, and ``notes`` say why."""
+
+    name: str
+    models: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    composite: Standing | None
+    advice: tuple[Advice, ...]
+    winning: tuple[Winning, ...]
+    readings: Mapping[str, Mapping[str, str]]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def all_standings(self) -> tuple[Standing, ...]:
+        """The scores and, where there is one, the composite after them."""
+        return self.standings if self.composite is None else (*self.standings, self.composite)

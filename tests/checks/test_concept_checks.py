@@ -1,0 +1,105 @@
+"""Checks of fields and of concept scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.checks.catalogue import examine
+from equipoise.checks.concepts import BlendPart, ConceptSpace
+from equipoise.data import sample
+from equipoise.data.field import Cluster, Field, Pair, inspect_field
+from equipoise.evidence.space import Space
+from equipoise.types import Direction
+
+
+def codes(thing: object) -> list[str]:
+    return [finding.code for finding in examine(thing)]
+
+
+def pairs(expected: list[float]) -> Field:
+    return Field("f", pairs=tuple(Pair(f"a{n}", f"b{n}", each) for n, each in enumerate(expected)))
+
+
+def test_the_sample_has_no_findings() -> None:
+    assert examine(sample.philosophy()) == ()
+
+
+def test_each_kind_of_problem_has_its_finding(tmp_path: Path) -> None:
+    rows = [["a", "b", 0.1], ["c", "d", 7], ["e", "", 0.2], ["g", "h", -3]]
+    keys = ("concept_1", "concept_2", "expected_similarity")
+    (tmp_path / "pairs.json").write_text(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
+    marked = {"text": "Kant", "entities": [{"text": "Kant", "label": "P", "start": 1, "end": 5}]}
+    other = {"text": "Hume", "entities": [{"text": "Hume", "label": "Q"}]}
+    (tmp_path / "entities.json").write_text(json.dumps([marked, other]))
+    found = {finding.code: finding for finding in examine(inspect_field(tmp_path))}
+    assert list(found) == ["EQ130", "EQ131", "EQ132"]
+    assert found["EQ130"].sentence == "entry 3 has an empty concept_2"
+    assert found["EQ131"].sentence == "entry 2 expects the similarity 7, outside 0 to 1 (and 1 more problem)"
+    assert len(found["EQ131"].evidence) == 2
+    assert found["EQ132"].subject == str(tmp_path / "entities.json")
+
+
+@pytest.mark.parametrize(
+    ("expected", "complains"),
+    [([0.9, 0.8, 0.3], True), ([0.9, 0.25], False), ([0.9] * 19 + [0.0], True), ([0.9] * 9 + [0.0], False)],
+)
+def test_pairs_need_a_share_of_negatives(expected: list[float], complains: bool) -> None:
+    assert ("EQ133" in codes(pairs(expected))) is complains
+
+
+@pytest.mark.parametrize(("size", "complains"), [(3, True), (4, False)])
+def test_clusters_of_few_concepts_are_named(size: int, complains: bool) -> None:
+    small = Cluster("small", tuple(f"s{n}" for n in range(size)))
+    findings = examine(Field("f", clusters=(small, Cluster("large", tuple("abcdefg")))))
+    assert [finding.evidence for finding in findings] == ([(f"small ({size})",)] if complains else [])
+
+
+@pytest.mark.parametrize(("offset", "collapsed"), [(0.0, False), (1.0, False), (50.0, True)])
+def test_a_narrow_cone_is_a_collapsed_space(offset: float, collapsed: bool) -> None:
+    vectors = np.random.default_rng(0).normal(size=(30, 16)) + offset
+    assert ("EQ310" in codes(ConceptSpace("m", Space.of(vectors)))) is collapsed
+
+
+def test_points_on_a_line_through_the_origin_are_collapsed_though_their_cosines_cancel() -> None:
+    line = Space.of([[float(n), 2.0 * n] for n in (-3, -2, -1, 1, 2, 3)])
+    assert codes(ConceptSpace("m", line)) == ["EQ310"]
+
+
+def test_a_space_of_zeros_gives_no_false_alarm() -> None:
+    assert codes(ConceptSpace("m", Space.of(np.zeros((4, 3))))) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "fixed", "found"),
+    [
+        ({"a": 0.2, "b": 0.2}, False, ["EQ311"]),
+        ({"a": 0.2, "b": 0.2000001}, False, []),
+        ({"a": 0.2}, False, []),
+        ({"a": 0.2}, True, ["EQ311"]),
+        ({"a": float("nan"), "b": float("nan")}, True, []),
+    ],
+)
+def test_a_part_that_no_model_changes_is_found(
+    values: dict[str, float], fixed: bool, found: list[str]
+) -> None:
+    assert codes(BlendPart("kg", "density", 0.3, Direction.UP, values, fixed=fixed)) == found
+
+
+@pytest.mark.parametrize(
+    ("weight", "better", "found"),
+    [
+        (0.3, Direction.DOWN, ["EQ312"]),
+        (0.3, Direction.UP, []),
+        (-0.3, Direction.DOWN, []),
+        (-0.3, Direction.UP, ["EQ312"]),
+        (0.0, Direction.DOWN, []),
+    ],
+)
+def test_a_part_that_rewards_what_is_worse_is_found(
+    weight: float, better: Direction, found: list[str]
+) -> None:
+    assert codes(BlendPart("q", "norms", weight, better, {"a": 0.1, "b": 0.3})) == found

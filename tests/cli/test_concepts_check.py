@@ -1,0 +1,84 @@
+"""``eq concepts check``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+GOOD = [{"concept_1": f"a{n}", "concept_2": f"b{n}", "expected_similarity": n / 10} for n in range(11)]
+MARKED = [
+    {"text": "Kant read Hume.", "entities": [{"text": "Kant", "label": "P", "start": 1, "end": 5}]},
+    {"text": "The Ethics.", "entities": [{"text": "Ethics", "label": "W", "start": 4, "end": 10}]},
+]
+
+
+def write(folder: Path, **files: object) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_the_field_of_the_program_can_be_used(eq) -> None:
+    done = eq("concepts", "check")
+    assert done.exit_code == 0
+    assert "97  expected 0.00 to 1.00" in done.output
+    assert "can be used" in done.output
+
+
+def test_all_problems_are_listed_with_file_and_entry(eq, folder: Path) -> None:
+    bad = [*GOOD, GOOD[3], {"concept_1": "x"}, {**GOOD[0], "concept_1": "y", "expected_similarity": 2}]
+    write(folder / "mine", pairs=bad, clusters=[{"theme": "t", "concepts": ["a"]}], concepts=["a", ""])
+    done = eq("concepts", "check", "mine")
+    assert done.exit_code == 2
+    for sentence in (
+        "mine/pairs.json entries 4 and 12 are the same pair",
+        "mine/pairs.json entry 13 has no concept_2",
+        "mine/pairs.json entry 14 expects the similarity 2, outside 0 to 1",
+        "mine/clusters.json has 1 cluster, and at least 2 are needed",
+        "mine/concepts.json entry 2 has an empty concept",
+        "cannot be used: 6 problems to mend first",
+    ):
+        assert sentence in done.output
+
+
+def test_wrong_offsets_leave_the_field_of_use_and_fail_the_check(eq, folder: Path) -> None:
+    write(folder / "mine", entities=MARKED)
+    done = eq("concepts", "check", "mine", "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.output)
+    assert told["usable"] is True
+    assert [problem["rule"] for problem in told["problems"]] == ["offsets"]
+    assert told["problems"][0]["hint"] == "it stands at 0 to 4"
+    assert [finding["code"] for finding in told["findings"]] == ["EQ132"]
+
+
+def test_scores_of_another_scale_need_the_option(eq, folder: Path) -> None:
+    rows = "".join(f"a{n},b{n},{n / 2}\n" for n in range(11))
+    (folder / "sts.csv").write_text(f"sentence1,sentence2,score\n{rows}")
+    refused, read = eq("concepts", "check", "sts.csv"), eq("concepts", "check", "sts.csv", "--scale", "5")
+    assert refused.exit_code == 2
+    assert "sts.csv line 5 expects the similarity 1.5, outside 0 to 1" in refused.output
+    assert read.exit_code == 0
+    assert "expected 0.00 to 1.00" in read.output
+
+
+def test_a_tip_does_not_fail_the_check(eq, folder: Path) -> None:
+    write(folder / "mine", pairs=GOOD[5:])
+    done = eq("concepts", "check", "mine")
+    assert done.exit_code == 0
+    assert "EQ133" in done.output
+    assert "EQ133" not in eq("concepts", "check", "mine", "-q").output
+
+
+def test_a_long_list_of_problems_is_cut_unless_all_are_asked_for(eq, folder: Path) -> None:
+    rows = "".join(f"a{n},b{n},0.5\n" for n in range(150))
+    (folder / "sts.csv").write_text(f"sentence1,sentence2,closeness\n{rows}")
+    short, whole = eq("concepts", "check", "sts.csv"), eq("concepts", "check", "sts.csv", "-v")
+    assert "and 50 more (-v shows all)" in short.output
+    assert whole.output.count("has no expected_similarity") == 150
+
+
+def test_a_folder_that_is_not_there_is_bad_input(eq) -> None:
+    done = eq("concepts", "check", "absent/")
+    assert done.exit_code == 2
+    assert "there is no file absent" in done.stderr

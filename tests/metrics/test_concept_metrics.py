@@ -1,0 +1,192 @@
+"""The parts of concept scores, against scikit-learn, networkx and definitions written out the slow way."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import isnan
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.neighbors import NearestNeighbors
+
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.space import Space
+from equipoise.metrics import directions as module
+from equipoise.metrics.base import Metric
+from equipoise.metrics.graph import GraphClustering, GraphDensity
+from equipoise.metrics.grouping import ClusterCoherence, ClusterSeparation, Purity
+from equipoise.metrics.parse import parse
+from equipoise.metrics.quality import Diversity, EmbeddingVariance, NormRatio, random_directions
+from equipoise.run.scoring import evaluate
+
+
+def cloud(n: int = 40, d: int = 6, seed: int = 0, classes: int = 4) -> Space:
+    rng = np.random.default_rng(seed)
+    edges = np.unique(rng.integers(0, n, size=(2 * n, 2)), axis=0)
+    return Space.of(
+        rng.normal(size=(n, d)) * rng.uniform(0.5, 2, size=(n, 1)) + 0.5,
+        labels=[f"c{code}" for code in rng.integers(0, classes, size=n)],
+        edges=edges[edges[:, 0] != edges[:, 1]],
+    )
+
+
+@pytest.fixture(params=[32 << 20, 1000], ids=["one block", "many blocks"])
+def _block_sizes(request, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", request.param)
+
+
+# ---- classes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coherence_is_the_mean_over_classes_of_the_mean_cosine_of_their_pairs(seed):
+    space = cloud(seed=seed)
+    cosines = cosine_similarity(space.vectors)
+    means = []
+    for code in np.unique(space.labels):
+        inside = np.flatnonzero(space.labels == code)
+        means.append(np.mean([cosines[pair] for pair in combinations(inside, 2)]))
+    assert ClusterCoherence().value(space) == pytest.approx(np.mean(means))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_separation_is_the_mean_over_pairs_of_classes_of_their_mean_distance(seed):
+    space = cloud(seed=seed)
+    distances = 1 - cosine_similarity(space.vectors)
+    means = [
+        distances[np.ix_(space.labels == one, space.labels == other)].mean()
+        for one, other in combinations(np.unique(space.labels), 2)
+    ]
+    assert ClusterSeparation().value(space) == pytest.approx(np.mean(means))
+
+
+def test_a_class_of_one_point_has_no_coherence_and_is_left_out():
+    space = Space.of([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], labels=["x", "x", "lonely"])
+    assert ClusterCoherence().value(space) == 1.0
+    assert isnan(ClusterCoherence().value(space.take(np.array([0, 2]))))
+
+
+def test_a_single_class_is_not_separated_from_anything():
+    assert isnan(ClusterSeparation().value(Space.of([[1.0, 0.0], [0.0, 1.0]], labels=["x", "x"])))
+
+
+@pytest.mark.usefixtures("_block_sizes")
+@pytest.mark.parametrize("neighbours", [1, 3, 5])
+def test_purity_agrees_with_the_neighbours_of_scikit_learn(neighbours):
+    space = cloud(n=60)
+    search = NearestNeighbors(n_neighbors=neighbours + 1, metric="cosine").fit(space.vectors)
+    near = search.kneighbors(space.vectors, return_distance=False)
+    expected = [
+        np.mean(space.labels[[other for other in row if other != place][:neighbours]] == space.labels[place])
+        for place, row in enumerate(near)
+    ]
+    assert Purity(neighbours=neighbours).per_unit(space) == pytest.approx(expected)
+
+
+def test_neighbours_that_are_tied_for_the_last_place_share_it():
+    space = Space.of([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], labels=["x", "x", "y"])
+    assert Purity(neighbours=1).per_unit(space)[0] == 0.5
+
+
+@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), Purity()], ids=str)
+def test_the_chance_level_is_the_mean_over_shuffled_classes(metric: Metric[Space]):
+    space = cloud()
+    rng = np.random.default_rng(1)
+    shuffled = np.mean([metric.measure(space.shuffled(rng)).value for _ in range(2000)])
+    assert metric.chance(space, rng) == pytest.approx(shuffled, abs=0.004)
+
+
+@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), Purity()], ids=str)
+def test_classes_are_needed(metric: Metric[Space]):
+    with pytest.raises(UndefinedError, match="needs classes"):
+        metric.measure(Space.of([[1.0], [2.0]]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(scales=st.lists(st.floats(0.01, 100), min_size=20, max_size=20))
+def test_norms_do_not_matter_to_figures_of_directions(scales: list[float]):
+    space = cloud(n=20)
+    scaled = Space.of(space.vectors * np.array(scales)[:, None], labels=space.labels)
+    for metric in (ClusterCoherence(), ClusterSeparation(), Purity(), Diversity()):
+        assert metric.measure(scaled).value == pytest.approx(metric.measure(space).value)
+
+
+def test_purity_looks_at_one_neighbour_at_least():
+    with pytest.raises(ParameterError, match="purity looks at 0 neighbours"):
+        Purity(neighbours=0)
+
+
+# ---- the graph ---------------------------------------------------------------------------------
+
+
+def test_the_graph_is_measured_as_networkx_does():
+    space = cloud()
+    graph = nx.DiGraph(space.edges.tolist())
+    graph.add_nodes_from(range(len(space)))
+    assert GraphDensity().value(space) == nx.density(graph) == len(space.edges) / (40 * 39)
+    assert GraphClustering().value(space) == nx.average_clustering(nx.Graph(graph))
+
+
+@pytest.mark.parametrize("metric", [GraphDensity(), GraphClustering()], ids=str)
+def test_no_model_changes_a_figure_of_the_graph(metric: Metric[Space]):
+    space = cloud()
+    other = Space.of(np.random.default_rng(9).normal(size=(40, 3)), edges=space.edges)
+    assert metric.measure(other).value == metric.measure(space).value
+    assert metric.chance(space, np.random.default_rng(0)) == metric.measure(space).value
+    with pytest.raises(UndefinedError, match="no edges"):
+        metric.measure(Space.of([[1.0], [2.0]]))
+
+
+# ---- quality -----------------------------------------------------------------------------------
+
+
+def test_quality_terms_are_those_of_the_definition():
+    space = cloud()
+    cosines, norms = cosine_similarity(space.vectors), np.linalg.norm(space.vectors, axis=1)
+    assert Diversity().value(space) == pytest.approx(1 - cosines[np.triu_indices(40, 1)].mean())
+    assert EmbeddingVariance().value(space) == pytest.approx(np.var(space.vectors, axis=0).mean())
+    assert NormRatio().value(space) == pytest.approx(norms.std() / norms.mean())
+
+
+def test_vectors_of_length_one_cannot_have_a_variance_above_one_over_their_dimensions():
+    vectors = np.random.default_rng(0).normal(size=(50, 8))
+    space = Space.of(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    assert 0 < EmbeddingVariance().value(space) <= 1 / 8
+
+
+def test_single_precision_is_no_spread_of_norms():
+    vectors = np.random.default_rng(0).normal(size=(50, 384)).astype(np.float32)
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    assert NormRatio().value(Space.of(unit)) == 0.0
+
+
+def test_random_vectors_have_the_shape_and_the_norms_of_the_model():
+    space = cloud()
+    drawn = random_directions(space, np.random.default_rng(0))
+    assert drawn.vectors.shape == space.vectors.shape
+    assert np.linalg.norm(drawn.vectors, axis=1) == pytest.approx(np.linalg.norm(space.vectors, axis=1))
+    assert Diversity().chance(space, np.random.default_rng(0)) == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_collapsed_space_has_no_diversity():
+    assert Diversity().value(Space.of([[1.0, 0.0], [2.0, 0.0], [9.0, 0.0]])) == pytest.approx(0.0)
+
+
+# ---- in the catalogue --------------------------------------------------------------------------
+
+
+def test_the_names_of_the_source_are_read():
+    names = ["cluster_coherence", "cluster_separation", "graph_density", "clustering_coefficient"]
+    names += ["diversity_score", "embedding_variance", "norm_consistency", "knn_purity"]
+    assert len(parse(names, evidence=Space)) == 8
+
+
+def test_every_part_gets_an_interval_around_its_value():
+    parts = ("ClusterCoherence", "ClusterSeparation", "Purity", "GraphDensity", "Diversity", "NormRatio")
+    result = evaluate(cloud(), parts, resamples=100)
+    for estimate in result.estimates.values():
+        assert estimate.interval.low < estimate.value < estimate.interval.high

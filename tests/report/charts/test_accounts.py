@@ -1,0 +1,82 @@
+"""Charts of embedded trees."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from equipoise.report.charts.accounts import MOST_DOTS, Node, norms_chart, tree_chart
+from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.dimensions import Reach, dimensions_chart
+from equipoise.report.charts.render import svg
+from equipoise.report.pictures_page import pictures_page
+
+HOSTILE = '<script>alert("1")</script> & Söhne'
+CURVES = {
+    "lorentz": [Reach(2, 9.0, 4.0, 20.0), Reach(10, 1.5, 1.2, 2.0)],
+    HOSTILE: [Reach(2, 60.0), Reach(10, float("nan"))],
+}
+
+
+def rows(chart: Chart, field: str) -> list[dict[str, Any]]:
+    """The rows of all layers that have a field."""
+    found = [row for layer in chart.spec["layer"] for row in layer.get("data", {}).get("values", [])]
+    return [row for row in found if field in row]
+
+
+def small_tree(branch: str = "Assets") -> Chart:
+    nodes = [Node("cash", branch), Node("Assets", branch), Node(HOSTILE, branch)]
+    points = np.array([[0.5, 0.1], [0.0, 0.0], [-0.5, 0.1]])
+    edges = np.array([[0, 1], [2, 1]])
+    return tree_chart(nodes, points, edges, np.array([1.0, 0.0, 1.0]), title="disk", caption="drawn nearer")
+
+
+def test_every_node_says_its_name_and_branch() -> None:
+    said = {row["says"] for row in rows(small_tree(), "says")}
+    assert said == {"cash (Assets)", "Assets (Assets)", f"{HOSTILE} (Assets)"}
+
+
+def test_edges_join_the_nodes_that_they_join_in_the_tree() -> None:
+    links = rows(small_tree(), "link")
+    starts = {row["link"]: (row["x"], row["y"]) for row in links if row["step"] == 0}
+    assert starts[0] == pytest.approx((0.5, 0.1))
+    assert starts[1] == pytest.approx((-0.5, 0.1))
+
+
+def test_the_caption_stands_below_the_title() -> None:
+    assert small_tree().spec["title"]["subtitle"] == ["drawn nearer"]
+
+
+def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() -> None:
+    count = MOST_DOTS * 2
+    ranks = np.linspace(0, 1, count)
+    ranks[0] = np.nan
+    drawn = norms_chart([Node(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
+    assert MOST_DOTS / 2 <= len(rows(drawn, "norm")) <= MOST_DOTS
+    assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
+
+
+def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
+    ranks = dimensions_chart("MR(filtered)", CURVES, better="down", chance=500.0)
+    assert "logarithmic" in str(ranks.spec["layer"][0]["encoding"]["y"]["axis"]["title"])
+    shares = dimensions_chart("MAP", {"a": [Reach(2, 0.4), Reach(5, 0.6)]}, better="up", chance=0.02)
+    assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
+
+
+def test_what_is_undefined_is_not_drawn() -> None:
+    drawn = dimensions_chart("MR", CURVES, better="down")
+    said = {row["says"] for row in rows(drawn, "says") if HOSTILE in row["says"]}
+    assert said == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
+
+
+def test_hostile_names_are_text_in_charts_and_on_the_page() -> None:
+    pytest.importorskip("vl_convert")
+    charts = [small_tree(HOSTILE), dimensions_chart("MR", CURVES, better="down", chance=50.0)]
+    for chart in charts:
+        ElementTree.fromstring(svg(chart))
+    page = pictures_page(HOSTILE, HOSTILE, charts)
+    assert "<script>alert" not in page
+    assert page == pictures_page(HOSTILE, HOSTILE, charts)
