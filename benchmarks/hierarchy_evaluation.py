@@ -11,6 +11,7 @@ import argparse
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from time import process_time
 
@@ -157,7 +158,7 @@ def single_precision(given: Material, found: Reconstruction) -> list[Row]:
     radius = found.norms[found.ranking.unit_of]
     cuts = np.quantile(radius, [0.0, 0.5, 0.9, 1.0]).tolist()
     told = []
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in pairwise(cuts):
         part = (radius >= low) & (radius <= high)
         task = f"ranks that float32 vectors change, nodes at radius {low:.3g} to {high:.3g}"
         told.append(Row(task, 100 * float(changed[part].mean()), unit="%"))

@@ -181,6 +181,32 @@ def test_unknown_ids_are_named_with_what_to_use_and_can_be_left_out(eq, folder: 
     assert done.exit_code == 0, done.stderr
 
 
+def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, folder: Path) -> None:
+    asked = (*RUN, "--model-name", "hash", "--multi-vector", "--index-dir", "indexes", *QUICK)
+    done = eq(*asked)
+    assert done.exit_code == 2
+    assert (
+        "hint: eq phenotypes index build --model-name hash --multi-vector --index-dir indexes" in done.stderr
+    )
+    build = (
+        "phenotypes",
+        "index",
+        "build",
+        "--model-name",
+        "hash",
+        "--multi-vector",
+        "--ontology",
+        "signs.obo",
+    )
+    assert eq(*build, "--index-dir", "indexes").exit_code == 0
+    assert eq(*asked).exit_code == 0
+    (vectors,) = (folder / "indexes").glob("*/vectors.npy")
+    vectors.write_bytes(b"nonsense")
+    done = eq(*asked)
+    assert done.exit_code == 2
+    assert "damaged" in done.stderr
+
+
 def test_two_runs_are_needed_to_compare(eq) -> None:
     done = eq("phenotypes", "benchmark", "compare")
     assert done.exit_code == 2

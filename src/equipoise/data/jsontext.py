@@ -30,10 +30,15 @@ def parse_json(file: TextFile) -> Any:
 def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
     """The value of each line that is not blank, with its line number."""
     return [
-        (number, _parsed(file, line.decode("utf-8"), first_line=number))
+        (number, parse_line(file, number, line))
         for number, line in enumerate(file.lines, start=1)
         if line.strip()
     ]
+
+
+def parse_line(file: TextFile, number: int, line: bytes) -> Any:
+    """The value of one line of a file, whose number is told where it holds none."""
+    return _parsed(file, line.decode("utf-8"), first_line=number)
 
 
 def _parsed(file: TextFile, text: str, *, first_line: int) -> Any:

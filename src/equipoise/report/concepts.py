@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from equipoise.checks.base import counted
-from equipoise.report.concepts_edition import ByModel, ConceptEdition, Standing
+from equipoise.report.concepts_edition import ByModel, ConceptEdition
 from equipoise.report.findings import findings_part
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
@@ -88,19 +88,14 @@ def parts_part(edition: ConceptEdition, *, verbose: bool = False) -> list[Any]:
     """What each score adds up, term by term."""
     parts: list[Any] = [Paragraph(""), heading("What the scores are made of"), Paragraph("")]
     rows = [
-        (f"{standing.score} =" if place == 0 else "", term, standing.parts[_part(term, standing)])
+        (f"{standing.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", own)
         for standing in edition.standings
-        for place, term in enumerate(standing.formula.split(" + "))
+        for place, (term, own) in enumerate(standing.terms.items())
     ]
     columns = [Column("score", [row[0] for row in rows]), Column("part", [row[1] for row in rows])]
     columns += _by_model(edition.models, [row[2] for row in rows], verbose=verbose)
     methods = [each.method for each in edition.standings if each.method]
     return [*parts, FittedTable(columns), *(Paragraph(f"{method}.") for method in methods)]
-
-
-def _part(term: str, standing: Standing) -> str:
-    """The part that a term of the formula is about: the longest name in it."""
-    return max((name for name in standing.parts if name in term), key=len)
 
 
 def beside_part(edition: ConceptEdition, *, verbose: bool = False) -> list[Any]:
@@ -210,5 +205,8 @@ def advice_part(edition: ConceptEdition) -> list[Any]:
         Paragraph(""),
         heading("What to use"),
         Paragraph(""),
-        *(Paragraph(each.sentence, lead=f"{each.use}: ") for each in edition.advice),
+        *(
+            Paragraph(f"{each.sentence}{f'; {each.caution}' if each.caution else ''}", lead=f"{each.use}: ")
+            for each in edition.advice
+        ),
     ]

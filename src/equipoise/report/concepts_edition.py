@@ -18,8 +18,8 @@ ByModel = Mapping[str, Estimate]
 class Standing:
     """All models on one score.
 
-    ``parts`` are what the score adds up and ``beside`` what judges without its faults, each by name and then
-    by model. ``letters`` are tie bands: two models share one exactly when the data cannot tell them apart.
+    ``terms`` are what the score adds up, as it enters; ``parts`` are the figures behind them, and ``beside``
+    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models share one exactly when the data cannot tell them apart.
     ``drawn`` says which units were drawn again for the intervals, ``family`` what p was corrected for.
     """
 
@@ -33,6 +33,7 @@ class Standing:
     drawn: str
     family: str = ""
     method: str = ""
+    terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     beside: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
 
@@ -61,12 +62,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to use for a kind of work: the models that may be best, and the sentence that says so."""
+    """What to use for a kind of work: the models that may be best, and the sentence that says so.
+
+    ``caution`` is what a figure says that is held against the truth, where that is another thing.
+    """
 
     use: str
     score: str
     models: tuple[str, ...]
     sentence: str
+    caution: str = ""
 
     @property
     def settled(self) -> bool:

@@ -214,21 +214,22 @@ def _contrasts(
     """All pairs on all metrics, and the resampled scores of those that are no means."""
     columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
     _refuse_untestable(columns, primary, pairing, question.test)
+    results = {result.system: result for result in pairing.results}
     contrasts = with_redrawn_errors(
-        unit_contrasts(columns, pairing.systems, pairing.clusters, question),
-        {result.system: result for result in pairing.results},
+        unit_contrasts(columns, pairing.systems, pairing.clusters, question), results
     )
     resampled: dict[str, JointScores | None] = {}
     for name in names:
         if not pairing.has_parts(name):
             resampled[name] = _joint(pairing, known.get(name), question)
-            contrasts += corpus_contrasts(
+            seen = corpus_contrasts(
                 [result.estimates[name] for result in pairing.results],
                 pairing.systems,
                 resampled[name],
                 level=question.level,
                 bounds=difference_bounds(_bounds(name, known)) or UNBOUNDED,
             )
+            contrasts += with_redrawn_errors(seen, results)
     return contrasts, resampled
 
 

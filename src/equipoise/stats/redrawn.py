@@ -82,7 +82,7 @@ def redrawn_scores(results: Sequence[Result], metric: str, scores: Floats) -> Fl
 
 def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     a, b = errors_of(first, seen.metric), errors_of(second, seen.metric)
-    if a is None or b is None or seen.n < 2:
+    if a is None or b is None or seen.n < 2 or isnan(seen.difference):
         return seen
     size = min(len(a), len(b))
     # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
@@ -93,7 +93,14 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
         return replace(seen, p=_larger(seen.p, p))
     units, level = float(seen.n), seen.interval.level
     detectable, needed = power_of(seen.difference, root_mean_square(errors), units, units, level)
-    return replace(seen, p=_larger(seen.p, p), interval=interval, detectable=detectable, needed=needed)
+    return replace(
+        seen,
+        p=_larger(seen.p, p),
+        interval=interval,
+        detectable=detectable,
+        needed=needed,
+        reason="" if isnan(seen.p) else seen.reason,
+    )
 
 
 def _larger(tested: float, redrawn: float) -> float:

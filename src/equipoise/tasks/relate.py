@@ -16,7 +16,7 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.search import score_blocks
 from equipoise.metrics.graph import GraphClustering, GraphDensity
 from equipoise.tasks.encode import Encode, encoded
-from equipoise.types import Bools, Floats, Ids, Ints
+from equipoise.types import Floats, Ids, Ints
 
 
 @dataclass(frozen=True)
@@ -63,36 +63,37 @@ def relate(encode: Encode, relations: Sequence[Relation]) -> Related:
     names = list(dict.fromkeys(name for each in relations for name in (each.subject, each.object)))
     row = {name: place for place, name in enumerate(names)}
     questions = [question(each) for each in relations]
-    asked = list(dict.fromkeys(questions))
-    vectors = encoded(encode, names + asked)
+    asked = {each: place for place, each in enumerate(dict.fromkeys(questions))}
+    vectors = encoded(encode, [*names, *asked])
     ends = np.array([(row[each.subject], row[each.object]) for each in relations], dtype=np.int64)
-    queries = vectors[len(names) :][[asked.index(each) for each in questions]]
+    queries = vectors[len(names) :][[asked[each] for each in questions]]
     return Related(
         Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
-        _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends, len(names)), relations),
+        _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends), relations),
         np.array([each.subject for each in relations], dtype=object),
     )
 
 
-def _rivals(questions: Sequence[str], ends: Ints, entities: int) -> Bools:
+def _rivals(questions: Sequence[str], ends: Ints) -> list[list[int]]:
     """For each relation, the entities that answer its question as well, its own object not among them."""
     answers: dict[str, set[int]] = {}
     for asked, (_, answer) in zip(questions, ends.tolist(), strict=True):
         answers.setdefault(asked, set()).add(answer)
-    rivals = np.zeros((len(questions), entities), dtype=bool)
-    for place, (asked, answer) in enumerate(zip(questions, ends[:, 1].tolist(), strict=True)):
-        rivals[place, list(answers[asked] - {answer})] = True
-    return rivals
+    return [
+        sorted(answers[asked] - {answer})
+        for asked, answer in zip(questions, ends[:, 1].tolist(), strict=True)
+    ]
 
 
 def _ranking(
-    queries: Floats, corpus: Floats, ends: Ints, rivals: Bools, relations: Sequence[Relation]
+    queries: Floats, corpus: Floats, ends: Ints, rivals: list[list[int]], relations: Sequence[Relation]
 ) -> Ranking:
     """The rank of each object; NaN marks what is no candidate."""
 
     def masked() -> Iterator[tuple[slice, NDArray[Any]]]:
         for rows, scores in score_blocks(queries, corpus, geometry="cosine"):
-            scores[rivals[rows]] = np.nan
+            for row, others in zip(scores, rivals[rows], strict=True):
+                row[others] = np.nan
             yield rows, scores
 
     ranking = Ranking.from_blocks(
@@ -103,5 +104,5 @@ def _ranking(
         exclude=ends[:, 0],
         unit_ids=[" | ".join((each.subject, each.predicate, each.object)) for each in relations],
     )
-    pool = ranking.candidates - rivals.sum(axis=1)
+    pool = ranking.candidates - np.array([len(others) for others in rivals])
     return replace(ranking, candidates=pool, depth=pool)

@@ -212,3 +212,13 @@ def test_no_json_whatever_brings_the_reader_down(tmp_path: Path, content: object
     else:
         assert field.present
         assert field == seen
+
+
+def test_lines_are_named_where_a_file_has_lines(tmp_path: Path) -> None:
+    path = tmp_path / "relations.jsonl"
+    path.write_text(
+        f"{json.dumps(RELATION)}\n\n{json.dumps({'subject': 'a', 'object': 'c'})}\n", encoding="utf-8"
+    )
+    with pytest.raises(FormatError, match="line 3 has no predicate") as caught:
+        read_field(path)
+    assert caught.value.excerpt.startswith("3 | ")

@@ -212,3 +212,17 @@ def test_the_fingerprint_depends_on_the_content_alone(tmp_path: Path) -> None:
     assert read_field(path).fingerprint == written.fingerprint
     changed = write(tmp_path / "a", pairs=[PAIRS[0], PAIRS[1] | {"expected_similarity": 0.1}])
     assert inspect_field(changed).fingerprint != written.fingerprint
+
+
+# ---- other formats -----------------------------------------------------------------------------
+
+
+def test_parquet_and_csv_hold_the_same_field(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.Table.from_pylist(RELATIONS), tmp_path / "one.parquet")
+    rows = "".join(",".join(each.values()) + "\n" for each in RELATIONS)
+    (tmp_path / "two.csv").write_text(f"subject,predicate,object\n{rows}", encoding="utf-8")
+    one, two = (read_field(tmp_path / name) for name in ("one.parquet", "two.csv"))
+    assert one.relations == two.relations
+    assert one.fingerprint == two.fingerprint

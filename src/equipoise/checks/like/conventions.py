@@ -15,7 +15,16 @@ class Conventions:
     """What a program does where the definition of a metric leaves room; the defaults are equipoise's own."""
 
     ties: Literal[
-        "expected", "id_down", "id_up", "input", "quicksort", "threshold", "optimistic", "pessimistic"
+        "expected",
+        "id_down",
+        "id_up",
+        "input",
+        "quicksort",
+        "torch_sort",
+        "torch_topk",
+        "threshold",
+        "optimistic",
+        "pessimistic",
     ] = "expected"
     scores: Literal["float64", "float32"] = "float64"
     missing: Literal["zero", "left_out"] = "zero"
@@ -76,6 +85,10 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
                 "input": "equal scores stay in the order of the run",
                 "quicksort": "equal scores stand as numba's quicksort leaves them: lists of up to 15 items "
                 "in the order of the run, longer ones shuffled (again where its queries are not the judged)",
+                "torch_sort": "equal scores stand as torch's sort leaves them, first of all rows by query and "
+                "then of each list",
+                "torch_topk": "equal scores stand as torch's sort of all rows by query leaves them, and its "
+                "topk picks them",
                 "threshold": "equal scores are one threshold: all of them count at the end of their group",
                 "optimistic": "equal scores stand in the best order",
                 "pessimistic": "equal scores stand in the worst order",

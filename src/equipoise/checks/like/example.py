@@ -8,7 +8,7 @@ from typing import Any
 from equipoise.checks.like.arithmetic import arithmetic
 from equipoise.checks.like.conventions import Conventions
 from equipoise.checks.like.material import Material
-from equipoise.checks.like.run_rules import ORDERS, Scores, above_zero
+from equipoise.checks.like.run_rules import Scores
 from equipoise.metrics.base import Metric
 
 SHOWN = 10
@@ -53,7 +53,8 @@ def worked_unit(
 ) -> Example:
     """The relevant documents of a unit and those that change places with them, as the first side ranks."""
     scores, gains = material.run.get(unit, {}), material.truth[unit]
-    one, other = (places(material, unit, side) for side in sides)
+    cutoff = getattr(metric, "k", None)
+    one, other = (places(material, unit, side, cutoff) for side in sides)
     relevant = [item for item, gain in gains.items() if gain > 0]
     rivals = _rivals(material, unit, relevant, sides)
     rows = [
@@ -69,21 +70,18 @@ def worked_unit(
     return Example(str(unit), *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN), (first, second))
 
 
-def places(material: Material, unit: str, conventions: Conventions) -> dict[str, tuple[int, int]]:
+def places(
+    material: Material, unit: str, conventions: Conventions, k: int | None = None
+) -> dict[str, tuple[int, int]]:
     """The ranks that each item of a list can have; equals share a range where nothing puts them in order.
 
     >>> material = Material.of({"q": {"a": 0.5, "b": 0.5, "c": 0.1}}, {"q": {"a": 1}})
     >>> places(material, "q", Conventions())
     {'a': (1, 2), 'b': (1, 2), 'c': (3, 3)}
     """
-    scores: Scores = material.seen(conventions).get(unit, {})
-    if conventions.nonpositive == "lost":
-        scores = above_zero({unit: scores})[unit]
-    order = material.order(conventions)
-    if order is not None:
-        found = {item: (place, place) for place, item in enumerate(ORDERS[order](scores), start=1)}
-    else:
-        found = {item: _range(scores, item) for item in scores}
+    scores: Scores = material.ranked(conventions, k).get(unit, {})
+    found = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
+    if material.order(conventions) is None:
         if conventions.ties == "threshold":
             found = {item: (last, last) for item, (_, last) in found.items()}
     deepest = conventions.depth or len(scores)

@@ -12,6 +12,7 @@ import numpy as np
 from equipoise.checks.like import run_rules, truth_rules
 from equipoise.checks.like.conventions import Conventions
 from equipoise.checks.like.run_rules import ORDERS, Run
+from equipoise.checks.like.torch_order import PICK, SORT
 from equipoise.checks.like.truth_rules import Truth
 from equipoise.errors import InputError
 from equipoise.evidence.placement import NEVER
@@ -71,7 +72,7 @@ class Material:
         """
         if conventions.ties == "quicksort" and (self.unjudged or not self.answered.all()):
             return "quicksort twice"
-        return conventions.ties if conventions.ties in ORDERS else None
+        return conventions.ties if conventions.ties in (*ORDERS, SORT, PICK) else None
 
     def seen(self, conventions: Conventions) -> Run:
         """The lists with the scores that are compared, all items in them."""
@@ -80,11 +81,15 @@ class Material:
             lambda: _seen(self.run, conventions),
         )
 
-    def ranked(self, conventions: Conventions) -> Run:
-        """The lists as they are ranked: what is lost is gone, and equals stand in order where a rule says."""
+    def ranked(self, conventions: Conventions, k: int | None = None) -> Run:
+        """The lists as they are ranked: what is lost is gone, and equals stand in order where a rule says.
+
+        Where the best are picked, ``k`` says how many: it changes which of equals are.
+        """
+        says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
         return self._once(
-            ("ranked", conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties),
-            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions)),
+            ("ranked", *says, k if conventions.ties == PICK else None),
+            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions), k),
         )
 
     def judged(self, conventions: Conventions) -> Truth:
@@ -94,13 +99,14 @@ class Material:
             lambda: _judged(self.truth, self.seen(conventions), conventions),
         )
 
-    def ranking(self, conventions: Conventions) -> Ranking:
-        """Where the relevant items landed."""
+    def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
+        """Where the relevant items landed; ``k`` is the cutoff of the metric that asks."""
         key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
-        return self._once(("ranking", key), lambda: self._ranking(conventions))
+        picked = k if conventions.ties == PICK else None
+        return self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
 
-    def _ranking(self, conventions: Conventions) -> Ranking:
-        truth, run = self.judged(conventions), self.ranked(conventions)
+    def _ranking(self, conventions: Conventions, k: int | None) -> Ranking:
+        truth, run = self.judged(conventions), self.ranked(conventions, k)
         ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
         if conventions.ties in ("optimistic", "pessimistic"):
             ranking = ranking.ordered(conventions.ties)
@@ -141,10 +147,13 @@ def _seen(run: Run, conventions: Conventions) -> Run:
     return run_rules.in_float32(run) if conventions.scores == "float32" else run
 
 
-def _ranked(run: Run, conventions: Conventions, order: str | None) -> Run:
-    if conventions.nonpositive == "lost":
-        run = run_rules.above_zero(run)
-    return run if order is None else run_rules.in_one_order(run, order)
+def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
+    ranked = run if order is None else run_rules.in_one_order(run, order, k)
+    if conventions.nonpositive == "kept":
+        return ranked
+    # What has no score above 0 stands behind all else, so that its leaving moves nothing.
+    kept = run_rules.above_zero(run)
+    return {query: {item: ranked[query][item] for item in scores} for query, scores in kept.items()}
 
 
 def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:

@@ -38,7 +38,7 @@ def figure_under(material: Material, metric: Metric[Any], conventions: Conventio
     >>> [figure_under(material, mrr, Conventions(ties=ties)).value for ties in ("expected", "id_down")]
     [0.75, 0.5]
     """
-    ranking = material.ranking(conventions)
+    ranking = material.ranking(conventions, getattr(metric, "k", None))
     values = units_under(ranking, metric, conventions)
     values[left_out(material, conventions)] = np.nan
     counted = values[~np.isnan(values)]

@@ -20,6 +20,7 @@ from equipoise.checks.like.presets import (
     form_of,
 )
 from equipoise.checks.like.run_rules import is_tied
+from equipoise.checks.like.torch_order import PICK, SORT
 from equipoise.metrics.base import Metric
 from equipoise.stats.numbers import figure
 
@@ -40,7 +41,7 @@ def notes(preset: Preset, metrics: Sequence[Metric[Any]], material: Material) ->
 
 def _unruled(sentence: str, material: Material, metric: Metric[Any], rules: Conventions) -> str:
     """That nothing decides the order of equal scores, and how far it moves the figure."""
-    if rules.ties != "input" or not any(map(is_tied, material.seen(rules).values())):
+    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, material.seen(rules).values())):
         return ""
     # Fewer hits can raise a mean over hits, so the best order is then no upper bound.
     if rules.norm == "hits" and metric.symbol == "MAP" and getattr(metric, "k", None) is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from equipoise.checks.like.conventions import Conventions, Value
+from equipoise.checks.like.torch_order import PICK, SORT
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.metrics.base import Metric
 
@@ -231,10 +232,8 @@ _LISTS = Conventions(
 )
 """Libraries that take one row of scores and one of judgements a query: they see only what was retrieved."""
 
-# Neither torch.sort nor torch.topk is stable: beyond 16 rows in all the order of equals is that of the C++
-# library behind them, and depends on every query of the call. No rule for a list can reproduce it; the note
-# tells between which figures it lies.
-_TORCH_CUT: Mapping[str, Value] = {"ties": "input", "nonpositive": "lost"}
+_TORCH_PICKED: Mapping[str, Value] = {"ties": PICK, "nonpositive": "lost"}
+_TORCH_SORTED: Mapping[str, Value] = {"ties": SORT}
 
 _TORCHMETRICS = Preset(
     name="torchmetrics",
@@ -252,13 +251,12 @@ _TORCHMETRICS = Preset(
         "P@k": "RetrievalPrecision(top_k={k})",
         "R@k": "RetrievalRecall(top_k={k})",
     },
-    exceptions=dict.fromkeys(("MAP@k", "MAP", "MRR@k", "MRR", "P@k", "R@k"), _TORCH_CUT)
-    | {"HR@k": {"ties": "input"}},
+    exceptions=dict.fromkeys(("MAP@k", "MAP", "MRR@k", "MRR", "P@k"), _TORCH_PICKED)
+    | {"HR@k": _TORCH_SORTED, "R@k": {**_TORCH_SORTED, "nonpositive": "lost"}},
     stumbles={
         TIES: Stumble(
-            "torchmetrics sorts the rows of all queries together, then each list, and torch keeps no order "
-            "of equal scores in either, so that other queries can change the figure of one; the order of the "
-            "run was taken here"
+            "torch promises no order of equal scores, and other queries change it; here they stand as on a "
+            "processor under Linux"
         ),
         NEGATIVE: Stumble(
             "torchmetrics takes a negative judgement as a loss; here it is not relevant", ("nDCG@k", "nDCG")

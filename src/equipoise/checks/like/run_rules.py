@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from equipoise.checks.like.quicksort import quicksort_order
+from equipoise.checks.like.torch_order import PICK, SORT, torch_lists
 
 Scores = Mapping[str, float]
 Run = Mapping[str, Scores]
@@ -91,19 +92,26 @@ ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
     "quicksort": by_quicksort,
     "quicksort twice": by_quicksort_twice,
 }
-"""The tie rules that put equals into one order without knowing the judgements."""
+"""The tie rules that put the equals of a list into one order without knowing the judgements."""
 
 
-def in_one_order(run: Run, ties: str) -> Run:
+def lists_in_order(run: Run, ties: str, k: int | None = None) -> Mapping[str, list[str]]:
+    """The items of every list, best first; a rule of torch may order those within the cutoff ``k`` alone."""
+    if ties in (SORT, PICK):
+        return torch_lists(run, ties, k)
+    return {query: ORDERS[ties](scores) for query, scores in run.items()}
+
+
+def in_one_order(run: Run, ties: str, k: int | None = None) -> Run:
     """The run without ties: where a list has some, its scores become places that say the order.
 
     >>> in_one_order({"q": {"a": 0.5, "b": 0.5}}, "id_down")
     {'q': {'b': -0.0, 'a': -1.0}}
     """
-    order = ORDERS[ties]
+    tied = {query: scores for query, scores in run.items() if is_tied(scores)}
+    # The order of torch depends on all lists, and that of the others on each list alone.
+    lists = lists_in_order(run if ties in (SORT, PICK) else tied, ties, k)
     return {
-        query: {item: -float(place) for place, item in enumerate(order(scores))}
-        if is_tied(scores)
-        else scores
+        query: {item: -float(place) for place, item in enumerate(lists[query])} if query in tied else scores
         for query, scores in run.items()
     }

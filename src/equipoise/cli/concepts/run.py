@@ -179,11 +179,12 @@ def _show(out: Output, found: ConceptEvaluation, output: str | None) -> None:
 def _suggest(out: Output, found: ConceptEvaluation, output: str | None) -> None:
     """The next command to type."""
     from equipoise.cli.suggest import after_comparison, suggestion
-    from equipoise.recipes.fair.store import RUNS
+    from equipoise.recipes.fair.store import RUNS, folder_names
     from equipoise.report.findings import gravest_first
 
     if output is not None and len(found) > 1:
         first = next(iter(found.scores.values())).tasks[found.tasks[0]].observed.main
-        out.text(suggestion(["eq", "compare", str(Path(output) / RUNS / first)]))
+        runs = [str(Path(output) / RUNS / first / name) for name in folder_names(found.scores).values()]
+        out.text(suggestion(["eq", "compare", *runs]))
     else:
         out.text(after_comparison(gravest_first(found.findings), "Pearson"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
 from equipoise.recipes.concepts.blends import BLENDS, COMPOSITE, GENERAL_USE
 from equipoise.report.concepts_edition import Advice, Standing
+from equipoise.stats.result import Estimate
 
 USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in BLENDS.values() if blend.use}
 """What each score decides."""
@@ -22,7 +24,28 @@ def _advice(use: str, standing: Standing) -> Advice:
     if leader is None:
         return Advice(use, standing.score, (), f"no model has a {standing.score}")
     models = (leader, *standing.tied_with_leader)
-    return Advice(use, standing.score, models, _sentence(models, len(standing.order)))
+    return Advice(
+        use, standing.score, models, _sentence(models, len(standing.order)), _caution(models, standing)
+    )
+
+
+def _caution(models: Sequence[str], standing: Standing) -> str:
+    """What the figure says that is held against the truth: no better than chance, or another model first."""
+    figure = next((blend.truth for blend in BLENDS.values() if blend.name == standing.score), "")
+    if figure not in standing.beside:
+        return ""
+    own = standing.beside[figure]
+    if not any(_above_chance(each) for each in own.values()):
+        return f"but no model is shown to be above chance in {figure}"
+    best = max((name for name in own if not isnan(own[name].value)), key=lambda name: own[name].value)
+    if best not in models:
+        luck = "" if any(_above_chance(own[name]) for name in models) else ", where it is not above chance"
+        return f"but {best} has the highest {figure}{luck}"
+    return ""
+
+
+def _above_chance(estimate: Estimate) -> bool:
+    return estimate.interval.known and estimate.interval.low > estimate.chance
 
 
 def _sentence(models: Sequence[str], count: int) -> str:

@@ -53,8 +53,9 @@ class Term:
 class Blend:
     """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
 
-    ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, and ``use``
-    what its source recommends the model with the highest score for.
+    ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
+    source recommends the model with the highest score for, and ``truth`` the figure that is held against what
+    people say, and that no scale and no collapse of the vectors can raise.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Blend:
     title: str
     needs: str
     use: str
+    truth: str
     terms: tuple[Term, ...]
 
     def value(self, parts: Mapping[str, float]) -> float:
@@ -85,6 +87,7 @@ _ALL = (
         "Semantic similarity",
         "pairs",
         "Semantic Similarity Tasks",
+        "Spearman",
         (Term("accuracy", 0.4), Term("correlation", 0.4), Term("mae", 0.2, from_one=True)),
     ),
     Blend(
@@ -93,6 +96,7 @@ _ALL = (
         "Clustering",
         "clusters",
         "Concept Clustering",
+        "ARI",
         (Term("silhouette_score", 0.5), Term("cluster_coherence", 0.3), Term("cluster_separation", 0.2)),
     ),
     Blend(
@@ -101,6 +105,7 @@ _ALL = (
         "Entity recognition",
         "sentences",
         "Entity Recognition",
+        "linear probe",
         (Term("entity_clustering_silhouette", 0.6), Term("avg_entity_text_similarity", 0.4)),
     ),
     Blend(
@@ -109,6 +114,7 @@ _ALL = (
         "Knowledge graph",
         "relations",
         "Relation Extraction",
+        "MRR of the object",
         (
             Term("relation_coherence", 0.4),
             Term("graph_density", 0.3, cap=0.5, fixed=True),
@@ -120,6 +126,7 @@ _ALL = (
         "quality",
         "Embedding quality",
         "concepts",
+        "",
         "",
         (
             Term("diversity_score", 0.4),

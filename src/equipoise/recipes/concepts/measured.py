@@ -10,6 +10,7 @@ from equipoise.evidence.space import Space
 from equipoise.recipes.concepts.blends import Blend
 from equipoise.recipes.concepts.spread import Sampling, Spread, redrawn
 from equipoise.stats.interval import Interval
+from equipoise.stats.redrawn import DRAWS
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 
@@ -60,7 +61,14 @@ class Measured:
         main = self.observed.results[self.observed.main]
         parts = {each.metric: each for each in self.observed.parts.values()}
         own = {name: parts.get(name, each) for name, each in main.estimates.items()}
-        return replace(main, estimates={self.blend.name: self.estimate, **own})
+        if self.spread.reason:
+            return replace(main, estimates={self.blend.name: self.estimate, **own})
+        return replace(
+            main,
+            estimates={self.blend.name: self.estimate, **own},
+            errors={self.blend.name: self.spread.errors},
+            settings={**main.settings, DRAWS: f"{self.observed.sampling.told}, {len(self.spread.errors)}"},
+        )
 
     @property
     def value(self) -> float:

@@ -28,7 +28,13 @@ def evaluation_dict(found: ConceptEvaluation) -> dict[str, Any]:
         },
         "scores": [_standing(each, edition.readings[each.score]) for each in edition.all_standings],
         "recommendations": [
-            {"use": each.use, "score": each.score, "models": list(each.models), "sentence": each.sentence}
+            {
+                "use": each.use,
+                "score": each.score,
+                "models": list(each.models),
+                "sentence": each.sentence,
+                "caution": each.caution,
+            }
             for each in edition.advice
         ],
         "weight_sensitivity": [asdict(each) for each in edition.winning],

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from equipoise.recipes.concepts.blends import COMPOSITE, Blend
+from equipoise.recipes.concepts.blends import COMPOSITE, Blend, Term
 from equipoise.recipes.concepts.measured import Measured
 from equipoise.recipes.concepts.spread import Spread, combined
 from equipoise.report.concepts_edition import Standing
@@ -31,6 +31,10 @@ def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standi
         formula=blend.formula,
         drawn=sampling.told,
         method=first.observed.method,
+        terms={
+            str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
+            for term in blend.terms
+        },
         parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
         beside=_by_name({name: each.observed.beside for name, each in measured.items()}),
         **_claims(
@@ -71,6 +75,18 @@ def composite(
         formula=_formula([each for each in blends if each.task in shares], shares),
         drawn="the units of every score, each score by itself",
         **_claims(estimates, spreads, level),
+    )
+
+
+def _entering(term: Term, part: Estimate) -> Estimate:
+    """A part as it enters the blend; an interval that is taken from 1 changes its ends."""
+    ends = sorted((term.entering(part.interval.low), term.entering(part.interval.high)))
+    return replace(
+        part,
+        value=term.entering(part.value),
+        interval=replace(part.interval, low=ends[0], high=ends[1]) if part.interval.known else part.interval,
+        chance=term.entering(part.chance),
+        better=term.better,
     )
 
 

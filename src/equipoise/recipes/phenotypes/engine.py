@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -12,14 +13,15 @@ from numpy.typing import NDArray
 from equipoise.embed.card import Card
 from equipoise.embed.retriever import Retriever, is_fusion, kind_of
 from equipoise.embed.spec import parse_spec
-from equipoise.errors import EquipoiseError
+from equipoise.errors import StoreError
 from equipoise.ontology.index.aggregate import aggregate
-from equipoise.ontology.index.build import default_folder, open_indexes
+from equipoise.ontology.index.build import default_folder, index_folder, open_index
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.index.store import TermIndex
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.fair.models import loaded
+from equipoise.recipes.fair.remember import embedders
 from equipoise.recipes.phenotypes.diagnosis import Diagnosis, diagnose
 from equipoise.recipes.phenotypes.observe import Ask, Observed, observe_all
 from equipoise.recipes.phenotypes.rerank import Judge
@@ -101,14 +103,24 @@ class Bench:
         return [self._outcome(terms, name, mode, seen[mode.name], seconds / len(modes)) for mode in modes]
 
     def _indexes(self, system: Retriever, multi: bool) -> tuple[TermIndex, ...]:
-        """The stored vectors, where they are there and of this release; else the texts are embedded."""
-        folder = self.settings.index_dir or default_folder()
-        try:
-            return open_indexes(folder, self.ontology, system.card.spec, multi, threads=self.settings.threads)
-        except EquipoiseError:
-            if self.settings.index_dir is not None:
-                raise
-            return ()
+        """The stored vectors of every model in the system.
+
+        Where no folder was named, a model without an index embeds the texts anew.
+        """
+        given = self.settings.index_dir
+        folder = Path(given).expanduser() if given else default_folder()
+        found = []
+        for model in embedders(system):
+            place = index_folder(folder, self.ontology, model.card.spec, multi)
+            if given is None and not place.is_dir():
+                continue
+            try:
+                found.append(open_index(folder, self.ontology, model, multi))
+            except StoreError as error:
+                kind, where = (" --multi-vector" if multi else ""), (f" --index-dir {given}" if given else "")
+                remedy = f"eq phenotypes index build --model-name {model.card.spec}{kind}{where}"
+                raise StoreError(error.sentence, hint=remedy) from error
+        return tuple(found)
 
     def _outcome(self, terms: TermSystem, name: str, mode: Mode, seen: Observed, seconds: float) -> Outcome:
         judge = "" if self.judge is None else self.judge.name

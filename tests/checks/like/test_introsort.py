@@ -1,0 +1,46 @@
+"""Equal keys stand as the C++ library behind torch leaves them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.checks.like.introsort import picked_order, sorted_order
+
+keys = st.lists(st.integers(0, 6), min_size=1, max_size=220)
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="another C++ library has another order")
+
+
+@on_linux
+@settings(max_examples=60)
+@given(keys)
+def test_equals_stand_as_torch_sorts_them(found: list[int]) -> None:
+    torch = pytest.importorskip("torch")
+    assert sorted_order(found) == torch.tensor(found).argsort().tolist()
+
+
+@on_linux
+@settings(max_examples=60)
+@given(keys, st.integers(1, 220))
+def test_equals_are_picked_as_torch_picks_them(found: list[int], k: int) -> None:
+    torch = pytest.importorskip("torch")
+    k = min(k, len(found))
+    scores = torch.tensor(found, dtype=torch.float32)
+    assert picked_order(found, k) == scores.topk(k, largest=False)[1].tolist()
+
+
+@given(keys, st.integers(1, 220))
+def test_keys_come_in_order_and_each_once(found: list[int], k: int) -> None:
+    assert [found[place] for place in sorted_order(found)] == sorted(found)
+    assert sorted(sorted_order(found)) == list(range(len(found)))
+    picked = picked_order(found, min(k, len(found)))
+    assert [found[place] for place in picked] == sorted(found)[: len(picked)]
+
+
+def test_the_heap_takes_over_where_splits_do_not_help() -> None:
+    for size in (17, 40, 200):
+        tricky = [min(place, size - place) % 7 for place in range(size)]
+        assert [tricky[place] for place in sorted_order(tricky)] == sorted(tricky)
