@@ -9,9 +9,11 @@ from equipoise.checks.base import Check, Complaint, counted, kept
 from equipoise.stats.numbers import count, figure
 from equipoise.types import Severity
 
+# The limits were chosen with two known slips in view, so those two prove nothing. Measured afterwards: of 151
+# sample cases with a random id instead of the right one, the default model's run flags 122, and 1 of the same
+# cases with the right id. A slip to a term that shares words with the text is missed.
 FAR = 0.2
-"""No system puts an implausible term among this share of all terms. Of 1,033 expected terms, seen by three
-systems, both of two known slips lie beyond it, and three others, of which one is doubtful too."""
+"""No system puts an implausible term among this share of all terms."""
 ALIKE = 0.5
 """Nothing that a system puts first is as alike as this to an implausible term: else the text is only hard."""
 FEWEST = 1000

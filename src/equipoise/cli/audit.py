@@ -19,8 +19,9 @@ HELP = """
 
 Look for figures that cannot be: identities that fail, hit rates that fall, reciprocal ranks that
 hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
-TSV, Markdown, LaTeX, - or a folder of such files, ours or someone else's. Printed digits are respected:
-only what no value behind them allows is called impossible, and each finding shows its steps.
+TSV, Markdown, LaTeX or a folder of such files, ours or someone else's, or - for standard input.
+Printed digits are respected: only what no value behind them allows is called impossible, and each
+finding shows its steps.
 
 Exit code 1 when something is impossible or does not mean what it seems to, 0 when nothing is.
 """

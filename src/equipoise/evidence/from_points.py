@@ -157,8 +157,9 @@ class _Search:
         """Of those that tie with a relative, count the ones that an order by id puts first."""
         keys, _ = tally.places(owners, self.excess[items])
         groups, members = np.unique(keys, return_inverse=True)
-        place = np.minimum(np.searchsorted(groups, tally.own), len(groups) - 1)
-        equal: Bools = groups[place] == tally.own
+        own = tally.own
+        place = np.minimum(np.searchsorted(groups, own), len(groups) - 1)
+        equal: Bools = groups[place] == own
         by_id = Tally.of(place[equal], -self.id_order[columns[equal]])
         self.before[items] += by_id.below(members, -self.id_order[self.relatives[items]])[0]
 

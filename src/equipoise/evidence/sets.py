@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -94,6 +94,8 @@ class Sets(Evidence):
     missing: Bools
     unknown_units: tuple[str, ...] = ()
     credit: Credit | None = None
+    counted: dict[Any, tuple[Any, ...]] = field(default_factory=dict, init=False)
+    """Counts a document that a metric has made once; whoever takes documents takes their counts with them."""
 
     @classmethod
     def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:
@@ -139,13 +141,16 @@ class Sets(Evidence):
 
     def take(self, index: Ints) -> Self:
         """The documents at ``index``, in that order."""
-        return replace(
+        taken = replace(
             self,
             unit_ids=self.unit_ids[index],
             gold=self.gold.take(index),
             predicted=self.predicted.take(index),
             missing=self.missing[index],
         )
+        for name, columns in self.counted.items():
+            taken.counted[name] = tuple(column[index] for column in columns)
+        return taken
 
     def shuffled(self, rng: np.random.Generator) -> Self:
         """The same predicted sets, handed to the documents at random: set sizes and frequent terms stay."""

@@ -17,13 +17,15 @@ Numbers = NDArray[Any]
 class Tally:
     """Numbers that belong to groups, ready to be counted.
 
-    ``ordered`` are all numbers in order. The key of a number is its group and then the place of the first one
-    that equals it; ``keys`` are in order too, ``own`` in the order in which the numbers were given.
+    ``ordered`` are all numbers in order, and ``order`` says where they stood. The key of a number is its
+    group and then the place of the first one that equals it: ``in_order`` of the numbers, ``keys`` in order
+    themselves.
     """
 
+    order: Ints
     ordered: Numbers
+    in_order: Ints
     keys: Ints
-    own: Ints
 
     @classmethod
     def of(cls, groups: Ints, numbers: Numbers) -> Tally:
@@ -37,9 +39,15 @@ class Tally:
         opens = np.ones(len(ordered), dtype=np.bool_)
         np.not_equal(ordered[1:], ordered[:-1], out=opens[1:])
         first = np.maximum.accumulate(np.where(opens, np.arange(len(ordered)), 0))
-        own = np.empty(len(ordered), dtype=np.int64)
-        own[order] = groups[order] * (len(ordered) + 1) + first
-        return cls(ordered, np.sort(own), own)
+        in_order = groups[order] * (len(ordered) + 1) + first
+        return cls(order, ordered, in_order, np.sort(in_order))
+
+    @property
+    def own(self) -> Ints:
+        """The key of each number, as they were given."""
+        own = np.empty_like(self.in_order)
+        own[self.order] = self.in_order
+        return own
 
     def below(self, groups: Ints, limits: Numbers) -> tuple[Ints, Ints]:
         """For each limit: how many numbers of its group lie below it, and how many equal it."""

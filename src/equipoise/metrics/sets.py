@@ -29,8 +29,17 @@ def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> Overlap:
     """What gold and predicted sets have in common, after ``mode`` has said what an entry is.
 
     ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
-    ``id``: a term, whatever was asserted of it.
+    ``id``: a term, whatever was asserted of it. What was counted once is kept with the sets: matching one
+    to one is slow, and a bootstrap asks for the same documents again and again.
     """
+    if (mode, soft) in sets.counted:
+        return Overlap(*sets.counted[mode, soft])
+    found = _overlap(sets, mode, soft)
+    sets.counted[mode, soft] = tuple(found)
+    return found
+
+
+def _overlap(sets: Sets, mode: Mode, soft: bool) -> Overlap:
     gold, predicted = _viewed(sets.gold, mode), _viewed(sets.predicted, mode)
     hits = _soft_hits(gold, predicted, sets) if soft else _exact_hits(gold, predicted, sets)
     return Overlap(hits, gold.sizes, predicted.sizes)
@@ -113,7 +122,7 @@ class SetScore(UnitMetric[Sets]):
         """Gold counts for the weighted average."""
         if self.average != "weighted":
             return None
-        return _viewed(evidence.gold, self.mode).sizes.astype(np.float64)
+        return overlap(evidence, self.mode, soft=self.soft).gold.astype(np.float64)
 
     def measure(self, evidence: Sets) -> Measurement:
         """The average. Micro has no per-document parts: how much a document counts there depends on the

@@ -77,10 +77,11 @@ def caption(edition: ConceptEdition) -> str:
         if len(edition.models) > 1
         else ""
     )
+    luck = "; ".join(f"{each.score}: {each.luck}" for each in edition.standings)
     return (
-        f"{letters}Intervals come from units that are drawn again ({drawn}). Chance is what the score is when "
-        "pairs and labels are shuffled; of clustering and quality, for random vectors of the same shape. The "
-        "readings poor, moderate, good and excellent are cut at 0.3, 0.5 and 0.7, wherever chance lies."
+        f"{letters}Intervals come from units that are drawn again ({drawn}). Chance is the score of what knows "
+        f"nothing ({luck}). The readings poor, moderate, good and excellent are cut at 0.3, 0.5 and 0.7, "
+        "wherever chance lies."
     )
 
 
@@ -190,7 +191,9 @@ def weights_part(edition: ConceptEdition) -> list[Any]:
             [
                 Column("model", [each.model for each in ordered], shortens="middle"),
                 Column("comes first in", [percent(round(each.share, 3)) for each in ordered], right=True),
-                Column("with redrawn units", [percent(round(each.redrawn, 3)) for each in ordered], right=True),
+                Column(
+                    "with redrawn units", [percent(round(each.redrawn, 3)) for each in ordered], right=True
+                ),
             ]
         ),
         Paragraph("of all weightings of the composite, each as likely as any other."),

@@ -19,8 +19,9 @@ class Standing:
     """All models on one score.
 
     ``terms`` are what the score adds up, as it enters; ``parts`` are the figures behind them, and ``beside``
-    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models share one exactly when the data cannot tell them apart.
-    ``drawn`` says which units were drawn again for the intervals, ``family`` what p was corrected for.
+    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
+    share one exactly when the data cannot tell them apart. ``drawn`` says which units were drawn again for
+    the intervals, ``luck`` what the chance level is made of, ``family`` what p was corrected for.
     """
 
     score: str
@@ -31,6 +32,7 @@ class Standing:
     letters: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
     drawn: str
+    luck: str = ""
     family: str = ""
     method: str = ""
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
@@ -48,9 +50,7 @@ class Standing:
         if self.leader is None:
             return ()
         mine = set(self.letters[self.leader])
-        return tuple(
-            name for name in self.order if name != self.leader and mine & set(self.letters[name])
-        )
+        return tuple(name for name in self.order if name != self.leader and mine & set(self.letters[name]))
 
     def contrast(self, a: str, b: str) -> Contrast:
         """Model ``a`` minus model ``b``."""

@@ -122,3 +122,9 @@ def test_cells_that_cannot_be_made_out_are_named() -> None:
     audit = audit_table([{"model": "a", "HR@1": "45.1→46.2", "HR@5": "82.4 (+5.4)"}])
     assert audit.unread == ("HR@1 '45.1→46.2'",)
     assert audit.figures == 1
+
+
+def test_where_every_cutoff_has_its_own_order_of_equals_a_figure_may_fall() -> None:
+    fallen = {"MRR@10": "0.2493", "MRR": "0.2198"}
+    assert [each.code for each in audit_table(fallen | {"like": "ranx"}).impossible] == ["EQ402"]
+    assert not audit_table(fallen | {"like": "torchmetrics"}).impossible

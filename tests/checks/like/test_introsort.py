@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.checks.like import introsort
 from equipoise.checks.like.introsort import picked_order, sorted_order
 
 keys = st.lists(st.integers(0, 6), min_size=1, max_size=220)
@@ -40,7 +41,10 @@ def test_keys_come_in_order_and_each_once(found: list[int], k: int) -> None:
     assert [found[place] for place in picked] == sorted(found)[: len(picked)]
 
 
-def test_the_heap_takes_over_where_splits_do_not_help() -> None:
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_the_heap_takes_over_where_splits_do_not_help(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(introsort, "_depth", lambda size: depth)
     for size in (17, 40, 200):
         tricky = [min(place, size - place) % 7 for place in range(size)]
         assert [tricky[place] for place in sorted_order(tricky)] == sorted(tricky)
+        assert [tricky[place] for place in picked_order(tricky, 9)] == sorted(tricky)[:9]

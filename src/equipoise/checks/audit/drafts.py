@@ -16,6 +16,7 @@ from equipoise.data.published.printed import Printed, exactly, printed
 from equipoise.data.published.record import Cell, Record
 
 _REPORT = re.compile(rf"(?i)\b({'|'.join(AVERAGES)})[ _]avg\b")
+PER_CUTOFF = "torchmetrics"
 CHOSEN = ("best", "optimized", "optimised", "tuned")
 
 Column = tuple[str, Measure]
@@ -53,8 +54,7 @@ def drafts_of(record: Record) -> list[Draft]:
     found: list[Draft] = []
     ends: dict[tuple[str, Measure | None], dict[Role, Printed]] = {}
     report = _REPORT.search(record.name)
-    # Scored like a library, every metric has its own rules for ties and for queries that are missing.
-    like = any(label == "like" and text for label, text, *_ in (*record.cells, *record.said))
+    like = next((text for label, text, *_ in (*record.cells, *record.said) if label == "like"), "")
     # A table with AP beside mAP has two metrics: one threshold or class, and the mean over several.
     single = any(map(_single, record.cells)) and any(map(_mean, record.cells))
     for cell in record.cells:
@@ -68,7 +68,7 @@ def drafts_of(record: Record) -> list[Draft]:
         elif label.role is Role.VALUE and label.measure is not None:
             measure = _averaged(label.measure, report[1].casefold() if report else "")
             percent = True if label.percent or number.percent else (False if cell.exact else None)
-            apart = "AP" if single and _single(cell) else measure.symbol if like else ""
+            apart = "AP" if single and _single(cell) else _rules_of(measure, like)
             group = " ".join(filter(None, (label.group, apart)))
             n = count(cell.n, f"n of {' '.join(filter(None, (record.name, cell.label)))}") if cell.n else None
             found.append(Draft(measure, group, cell, number, percent, number.ends, n))
@@ -77,6 +77,17 @@ def drafts_of(record: Record) -> list[Draft]:
         if owned is not None and len(pair) == 2:
             found[owned] = replace(found[owned], ends=(pair[Role.LOW], pair[Role.HIGH]))
     return found
+
+
+def _rules_of(measure: Measure, like: str) -> str:
+    """What figures must share to be held against each other where they were scored like a library.
+
+    Every metric has its own rules for ties and for queries that are missing, and where the best k are picked
+    as torch does it, every cutoff has its own order of equals.
+    """
+    if not like:
+        return ""
+    return measure.name if PER_CUTOFF in like else measure.symbol
 
 
 def _single(cell: Cell) -> bool:

@@ -85,8 +85,8 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
                 "input": "equal scores stay in the order of the run",
                 "quicksort": "equal scores stand as numba's quicksort leaves them: lists of up to 15 items "
                 "in the order of the run, longer ones shuffled (again where its queries are not the judged)",
-                "torch_sort": "equal scores stand as torch's sort leaves them, first of all rows by query and "
-                "then of each list",
+                "torch_sort": "equal scores stand as torch's sort leaves them, of all rows by query and then "
+                "of each list",
                 "torch_topk": "equal scores stand as torch's sort of all rows by query leaves them, and its "
                 "topk picks them",
                 "threshold": "equal scores are one threshold: all of them count at the end of their group",

@@ -81,9 +81,8 @@ def places(
     """
     scores: Scores = material.ranked(conventions, k).get(unit, {})
     found = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
-    if material.order(conventions) is None:
-        if conventions.ties == "threshold":
-            found = {item: (last, last) for item, (_, last) in found.items()}
+    if conventions.ties == "threshold":
+        found = {item: (last, last) for item, (_, last) in found.items()}
     deepest = conventions.depth or len(scores)
     return {item: place for item, place in found.items() if place[0] <= deepest}
 

@@ -110,7 +110,7 @@ def in_one_order(run: Run, ties: str, k: int | None = None) -> Run:
     """
     tied = {query: scores for query, scores in run.items() if is_tied(scores)}
     # The order of torch depends on all lists, and that of the others on each list alone.
-    lists = lists_in_order(run if ties in (SORT, PICK) else tied, ties, k)
+    lists = lists_in_order(run if tied and ties in (SORT, PICK) else tied, ties, k)
     return {
         query: {item: -float(place) for place, item in enumerate(lists[query])} if query in tied else scores
         for query, scores in run.items()

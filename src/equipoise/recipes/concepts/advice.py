@@ -36,7 +36,8 @@ def _caution(models: Sequence[str], standing: Standing) -> str:
         return ""
     own = standing.beside[figure]
     if not any(_above_chance(each) for each in own.values()):
-        return f"but no model is shown to be above chance in {figure}"
+        who = "no model" if len(own) > 1 else "it"
+        return f"but {who} is {'' if len(own) > 1 else 'not '}shown to be above chance in {figure}"
     best = max((name for name in own if not isnan(own[name].value)), key=lambda name: own[name].value)
     if best not in models:
         luck = "" if any(_above_chance(own[name]) for name in models) else ", where it is not above chance"

@@ -55,7 +55,8 @@ class Blend:
 
     ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
     source recommends the model with the highest score for, and ``truth`` the figure that is held against what
-    people say, and that no scale and no collapse of the vectors can raise.
+    people say, and that no scale and no collapse of the vectors can raise. ``luck`` says what its chance level
+    is the score of.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Blend:
     needs: str
     use: str
     truth: str
+    luck: str
     terms: tuple[Term, ...]
 
     def value(self, parts: Mapping[str, float]) -> float:
@@ -88,6 +90,7 @@ _ALL = (
         "pairs",
         "Semantic Similarity Tasks",
         "Spearman",
+        "shuffled pairs",
         (Term("accuracy", 0.4), Term("correlation", 0.4), Term("mae", 0.2, from_one=True)),
     ),
     Blend(
@@ -97,6 +100,7 @@ _ALL = (
         "clusters",
         "Concept Clustering",
         "ARI",
+        "K-means on random directions of the same norms",
         (Term("silhouette_score", 0.5), Term("cluster_coherence", 0.3), Term("cluster_separation", 0.2)),
     ),
     Blend(
@@ -106,6 +110,7 @@ _ALL = (
         "sentences",
         "Entity Recognition",
         "linear probe",
+        "shuffled types, and other sentences",
         (Term("entity_clustering_silhouette", 0.6), Term("avg_entity_text_similarity", 0.4)),
     ),
     Blend(
@@ -115,6 +120,7 @@ _ALL = (
         "relations",
         "Relation Extraction",
         "MRR of the object",
+        "all pairs of entities",
         (
             Term("relation_coherence", 0.4),
             Term("graph_density", 0.3, cap=0.5, fixed=True),
@@ -128,6 +134,7 @@ _ALL = (
         "concepts",
         "",
         "",
+        "random directions of the same norms",
         (
             Term("diversity_score", 0.4),
             Term("embedding_variance", 0.3, cap=1.0),

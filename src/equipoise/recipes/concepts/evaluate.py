@@ -41,11 +41,11 @@ def evaluate_concepts(
 ) -> ConceptEvaluation:
     """Score sentence models on a field: five scores, their composite, and what to use for what.
 
-    ``models`` are specs (``minilm``, ``wordllama``) or objects with ``encode``. ``field`` is a folder, a file,
-    a Field, or None for the one that comes with the program. ``tasks`` are similarity, clustering, entities,
-    relations and quality; without them all that the field has files for are measured. ``weights`` of the
-    composite are by task and equal if not given. ``scale`` is the largest expected similarity where that is
-    not 1. A model that fails is reported in ``failures``; only when all fail is the first failure raised.
+    ``models`` are specs (``minilm``) or objects with ``encode``. ``field`` is a folder, a file, a Field, or
+    None for the one that comes with the program. ``tasks`` are similarity, clustering, entities, relations
+    and quality; without them all that the field has files for are measured. ``weights`` of the composite are
+    by task and equal if not given. ``scale`` is the largest expected similarity where that is not 1. A model
+    that fails is reported in ``failures``; only when all fail is the first failure raised.
 
     >>> found = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
     >>> found.tasks, list(found["hash,dim=32"])
@@ -121,7 +121,9 @@ def chosen_tasks(field: Field, asked: Iterable[str] | None) -> tuple[tuple[str, 
             hint=f"the field has {', '.join(field.present) or 'nothing'}; eq concepts check looks at it",
         )
     if not wanted and len(lacking) == len(BLENDS):
-        raise InputError(f"{field.name} has nothing to measure", hint="eq concepts check says what a field has")
+        raise InputError(
+            f"{field.name} has nothing to measure", hint="eq concepts check says what a field has"
+        )
     chosen = tuple(task for task in BLENDS if task not in lacking and task in (wanted or BLENDS))
     return chosen, {} if wanted else lacking
 

@@ -125,7 +125,8 @@ class ConceptEvaluation:
         return tuple(dict.fromkeys(found))
 
     def _findings_of_parts(self, task: str) -> list[Finding]:
-        blend, found = BLENDS[task], []
+        blend = BLENDS[task]
+        found: list[Finding] = []
         for term in blend.terms:
             values = {
                 name: term.entering(own.tasks[task].observed.parts[term.part].value)
@@ -160,9 +161,9 @@ class ConceptEvaluation:
     def notes(self) -> tuple[str, ...]:
         """What was not measured, and why."""
         notes = [f"{BLENDS[task].name} was not measured: {reason}" for task, reason in self.absent.items()]
-        if self.composite is None and self.weights:
-            lacking = [BLENDS[task].name for task in self.weights if task not in self.tasks]
-            notes.append(f"{COMPOSITE} is undefined without {', '.join(lacking)}")
+        lacking = [BLENDS[task].name for task in self.weights if task in self.absent]
+        if lacking:
+            notes.append(f"{COMPOSITE} is undefined without {' and '.join(lacking)}")
         return tuple(notes)
 
     @property

@@ -53,6 +53,7 @@ def _standing(standing: Standing, readings: Any) -> dict[str, Any]:
         "score": standing.score,
         "formula": standing.formula,
         "resampled": standing.drawn,
+        "chance_of": standing.luck,
         "method": standing.method,
         "correction": standing.family,
         "order": list(standing.order),

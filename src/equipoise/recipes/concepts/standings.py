@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,12 @@ def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standi
         title=blend.title,
         formula=blend.formula,
         drawn=sampling.told,
+        luck=blend.luck,
         method=first.observed.method,
         terms={
-            str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
+            str(term): {
+                name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()
+            }
             for term in blend.terms
         },
         parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
@@ -98,14 +102,10 @@ def _formula(blends: Sequence[Blend], shares: Mapping[str, float]) -> str:
 
 def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
     names = dict.fromkeys(name for own in figures.values() for name in own)
-    return {
-        name: {model: own[name] for model, own in figures.items() if name in own} for name in names
-    }
+    return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
 
 
-def _claims(
-    estimates: Mapping[str, Estimate], spreads: Mapping[str, Spread], level: float
-) -> dict[str, object]:
+def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, Spread], level: float) -> dict[str, Any]:
     """What the errors allow to say of every pair, and of the order."""
     models = list(estimates)
     contrasts = [

@@ -10,6 +10,7 @@ from equipoise.errors import ParameterError
 NUM_RESULTS = 10
 CHUNK_THRESHOLD = 0.7
 MIN_CONFIDENCE = 0.0
+TOP_TERM_ONLY = False
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Settings:
     num_results: int = NUM_RESULTS
     chunk_threshold: float = CHUNK_THRESHOLD
     min_confidence: float = MIN_CONFIDENCE
-    top_term_only: bool = False
+    top_term_only: bool = TOP_TERM_ONLY
     assertions: bool = True
 
     def checked(self, depth: int) -> Settings:

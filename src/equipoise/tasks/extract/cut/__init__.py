@@ -1,0 +1,1 @@
+"""Ways to cut a text into pieces, each smaller than the one before it."""

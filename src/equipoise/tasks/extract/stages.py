@@ -1,0 +1,105 @@
+"""How far each candidate gets on its way to a prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.tasks.extract.candidates import Candidates
+from equipoise.tasks.extract.settings import Settings
+from equipoise.types import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """For each chunk and each of its terms: looked at, and then still in after each choice."""
+
+    within: Bools
+    """Among the first ``num_results``."""
+    top: Bools
+    """And the first, where only the first counts."""
+    above: Bools
+    """And not below the threshold."""
+    chosen: Bools
+    """And in a chunk that gave way to no better one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The evidence, entry by entry: a document, a term and an assertion each, with the mean of its scores."""
+
+    document: Ints
+    term: Ints
+    assertion: Ints
+    score: Floats
+    member: Ints
+    """The entry of each candidate, in the shape of ``terms``; -1 for one that was not chosen."""
+
+
+def stages(candidates: Candidates, settings: Settings) -> Stages:
+    """What each choice leaves, one after the other."""
+    slot = np.arange(candidates.depth)
+    within = np.broadcast_to(slot < settings.num_results, candidates.terms.shape)
+    top = within & (slot < 1) if settings.top_term_only else within
+    above = top & (candidates.scores >= settings.chunk_threshold)
+    alive: Bools = np.logical_or.reduce(above, axis=1)
+    return Stages(within, top, above, above & _undisputed(candidates, alive)[:, None])
+
+
+def entries(candidates: Candidates, settings: Settings, chosen: Bools) -> Entries:
+    """The chosen candidates, gathered by document, term and assertion."""
+    chunk, _ = np.nonzero(chosen)
+    asserted = candidates.assertions if settings.assertions else np.zeros(len(candidates), dtype=np.int64)
+    keys = np.stack([candidates.document[chunk], candidates.terms[chosen], asserted[chunk]])
+    distinct, entry = np.unique(keys, axis=1, return_inverse=True)
+    entry = entry.reshape(-1)
+    counts = np.bincount(entry, minlength=distinct.shape[1])
+    total = np.bincount(entry, weights=candidates.scores[chosen], minlength=distinct.shape[1])
+    member = np.full(chosen.shape, -1, dtype=np.int64)
+    member[chosen] = entry
+    document, term, assertion = distinct
+    return Entries(document, term, assertion, total / np.maximum(counts, 1), member)
+
+
+def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
+    """The chunks that stay when those that overlap a better one give way.
+
+    Better is the larger first score, then the longer chunk, then the earlier one.
+    """
+    kept = alive.copy()
+    overlapping = _in_overlaps(candidates, alive)
+    if not len(overlapping):
+        return kept
+    length = (candidates.end - candidates.start)[overlapping]
+    order = np.lexsort(
+        (candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]),
+    )
+    taken = {
+        place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
+        for place in np.unique(candidates.document[overlapping]).tolist()
+    }
+    for chunk in overlapping[order].tolist():
+        room = taken[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
+        kept[chunk] = not room.any()
+        if kept[chunk]:
+            room[:] = True
+    return kept
+
+
+def _in_overlaps(candidates: Candidates, alive: Bools) -> Ints:
+    """The live chunks that share characters with another live one."""
+    live = np.flatnonzero(alive)
+    order = live[np.lexsort((candidates.end[live], candidates.start[live], candidates.document[live]))]
+    if len(order) < 2:
+        return order[:0]
+    document, start, end = (side[order] for side in (candidates.document, candidates.start, candidates.end))
+    # Documents are moved apart, so that the furthest end so far is never one of an earlier document.
+    apart = document * (int(end.max()) + 1)
+    reach = np.maximum.accumulate(end + apart)
+    meets = start[1:] + apart[1:] < reach[:-1]
+    shares = np.zeros(len(order), dtype=np.bool_)
+    shares[1:] = meets
+    # A chunk that begins a group is disputed by the one behind it.
+    shares[:-1] |= meets & ~shares[:-1]
+    return order[shares]

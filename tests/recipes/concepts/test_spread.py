@@ -1,0 +1,63 @@
+"""Redrawn units give the standard error that theory gives, and errors of models pair."""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+
+from equipoise.recipes.concepts.blends import Blend, Term
+from equipoise.recipes.concepts.spread import Sampling, Spread, combined, redrawn
+from equipoise.stats.parts import HALVES, REPEATED, Shares
+
+MEAN = Blend("mean_score", "mean", "Mean", "numbers", "", "", "", (Term("mean", 1.0),))
+
+
+def sampling(values: np.ndarray, shares: Shares) -> Sampling:
+    return Sampling("numbers", len(values), shares, lambda rows: {"mean": float(values[rows].mean())})
+
+
+@pytest.mark.parametrize("shares", [HALVES, REPEATED])
+def test_the_error_of_a_mean_is_its_standard_error(shares: Shares) -> None:
+    values = np.random.default_rng(1).normal(size=80)
+    spread, parts = redrawn(MEAN, sampling(values, shares), resamples=4000, seed=0)
+    known = values.std(ddof=1) / sqrt(len(values))
+    assert spread.standard_error == pytest.approx(known, rel=0.05)
+    assert parts["mean"].standard_error == spread.standard_error
+
+
+def test_the_same_seed_draws_the_same_units_for_every_model() -> None:
+    values = np.random.default_rng(2).normal(size=40)
+    one, _ = redrawn(MEAN, sampling(values, HALVES), resamples=50, seed=3)
+    other, _ = redrawn(MEAN, sampling(values + 5.0, HALVES), resamples=50, seed=3)
+    assert one.minus(other).errors == pytest.approx(np.zeros(50), abs=1e-12)
+
+
+def test_a_constant_difference_without_spread_has_no_p_and_no_difference_has_one() -> None:
+    flat = Spread(np.zeros(20), 30.0)
+    assert isnan(flat.p(0.3))
+    assert flat.p(0.0) == 1.0
+    assert flat.interval(0.3).reason == "every resample gives the same value"
+
+
+def test_p_agrees_with_the_interval() -> None:
+    spread = Spread(np.random.default_rng(4).normal(scale=0.1, size=300), 40.0)
+    edge = spread.interval(0.0).high
+    assert spread.p(edge) == pytest.approx(0.05)
+    assert spread.p(edge * 1.2) < 0.05 < spread.p(edge * 0.8)
+
+
+def test_few_units_and_undefined_redraws_give_reasons_instead_of_intervals() -> None:
+    few, _ = redrawn(MEAN, sampling(np.arange(3.0), HALVES), resamples=20, seed=0)
+    assert few.interval(1.0).reason == "3 numbers are too few to resample"
+    lost = Sampling("numbers", 9, HALVES, lambda rows: {"mean": float("nan") if 0 in rows else 1.0})
+    spread, _ = redrawn(MEAN, lost, resamples=40, seed=0)
+    assert spread.interval(1.0).reason == "undefined in too many resamples"
+    assert combined([few, spread], [0.5, 0.5]).reason
+
+
+def test_the_error_of_a_weighted_sum_adds_variances() -> None:
+    rng = np.random.default_rng(5)
+    one, other = (Spread(rng.normal(scale=scale, size=20_000), 30.0) for scale in (0.1, 0.2))
+    both = combined([one, other], [0.25, 0.75])
+    assert both.standard_error == pytest.approx(sqrt((0.25 * 0.1) ** 2 + (0.75 * 0.2) ** 2), rel=0.03)
+    assert 30 <= both.degrees <= 60
