@@ -97,3 +97,18 @@ def test_ranks_are_as_unsure_as_the_redrawn_figures() -> None:
     judged = compare(results(3.0), "nested")
     assert plain.ranks == {"a": (1, 1), "b": (2, 2)}
     assert judged.ranks == {"a": (1, 2), "b": (1, 2)}
+
+
+def test_a_figure_without_units_is_compared_by_its_errors_alone() -> None:
+    def blends(spread: float) -> list[Result]:
+        return [replace(each, per_unit={}) for each in results(spread)]
+
+    (seen,) = compare(blends(0.01), "nested").contrasts
+    assert seen.reason == ""
+    assert seen.p == pytest.approx(1 / 1001)
+    assert seen.interval.method == "redrawn"
+    (unsure,) = compare(blends(5.0), "nested").contrasts
+    assert unsure.p > 0.3
+    (untold,) = compare([replace(each, errors={}) for each in blends(0.01)], "nested").contrasts
+    assert np.isnan(untold.p)
+    assert untold.reason

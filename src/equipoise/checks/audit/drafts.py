@@ -54,7 +54,8 @@ def drafts_of(record: Record) -> list[Draft]:
     found: list[Draft] = []
     ends: dict[tuple[str, Measure | None], dict[Role, Printed]] = {}
     report = _REPORT.search(record.name)
-    like = next((text for label, text, *_ in (*record.cells, *record.said) if label == "like"), "")
+    facts = {cell.label: cell.text for cell in record.cells} | {each.label: each.text for each in record.said}
+    like = facts.get("like", "")
     # A table with AP beside mAP has two metrics: one threshold or class, and the mean over several.
     single = any(map(_single, record.cells)) and any(map(_mean, record.cells))
     for cell in record.cells:

@@ -1,0 +1,219 @@
+"""English rules, in the manner of ConText (Harkema et al., Journal of Biomedical Informatics 42, 2009)."""
+
+from __future__ import annotations
+
+from equipoise.ontology.assertion.kinds import Assertion
+from equipoise.ontology.assertion.rules import Cues, Reach, Rules
+
+_SEEN = (
+    "(?:seen|present|observed|noted|found|detected|reported|evident|apparent|identified|elicited|demonstrated"
+    "|documented|recorded|visible|confirmed|experienced|described|appreciated)"
+)
+_WAS = "(?:is|are|was|were|has been|have been|had been|being)"
+_SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
+_RELATIVE = (
+    "(?:(?:grand|half-?|step|great-?grand)?(?:mother|father|parents?|brothers?|sisters?|sons?|daughters?)"
+    "|siblings?|aunts?|uncles?|cousins?|nieces?|nephews?|relatives)"
+)
+_OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
+_WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|two|three|several|other) )*"
+_REPORTS = (
+    "(?:reports?|reported|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies|denied)"
+)
+
+_CLAUSES = (
+    "(?:who|which|that)",
+    "has",
+    "had",
+    "have",
+    "shows?",
+    "showed",
+    "presents?(?: with)?",
+    "presented(?: with)?",
+    "developed",
+    "exhibits?",
+    "exhibited",
+    "reveals?",
+    "revealed",
+    "demonstrate[sd]",
+    "reports?",
+    "complains?",
+    "s?he (?:is|was)",
+)
+"""Verbs and words that begin another statement about the patient."""
+
+RULES = Rules(
+    cues=(
+        Cues(
+            Assertion.NEGATED,
+            Reach.FORWARD,
+            (
+                "no",
+                f"no (?:(?:clear|definite|further|other|obvious|clinical|prior|past) )?{_SIGN} (?:of|for)",
+                "no (?:suspicion|suggestion) of",
+                "not",
+                "not (?:have|had|having|show|shown|develop|developed|exhibit|present with|reveal)",
+                "cannot",
+                "n[’']t (?:have|show|develop)",
+                "(?:do|does|did|has|have|had|is|was|were)n[’']t(?: (?:have|had|show|develop))?",
+                "without(?: (?:any|evidence of|signs? of))?",
+                "den(?:y|ies|ied|ying)",
+                "negative for",
+                "free (?:of|from)",
+                "never(?: (?:had|has|developed|showed|experienced))?",
+                "neither",
+                "nor",
+                "none of",
+                "fail(?:s|ed) to (?:show|reveal|demonstrate|develop)",
+                "rul(?:es|ed) out(?: for)?",
+                "exclud(?:es|ed|ing)",
+            ),
+        ),
+        Cues(
+            Assertion.NEGATED,
+            Reach.FORWARD,
+            ("(?:the )?absence of", "lack(?:s|ed|ing)?(?: of)?"),
+            part_of_term=True,
+        ),
+        Cues(
+            Assertion.NEGATED,
+            Reach.BACKWARD,
+            (
+                f"(?:{_WAS} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
+                f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
+                f"{_WAS} (?:also )?(?:absent|negative|denied|excluded|lacking|missing)",
+                "did not (?:occur|develop|appear|recur)",
+                "do(?:es)? not (?:occur|exist)",
+                r":\s*(?:no|none|absent|denied|negative)(?=\s*(?:[.,;\n]|\Z))",
+            ),
+        ),
+        Cues(
+            Assertion.UNCERTAIN,
+            Reach.FORWARD,
+            (
+                "possibl[ey]",
+                "probabl[ey]",
+                "presum(?:ed|ably|ptive)",
+                "perhaps",
+                "suspected",
+                "suspicious (?:for|of)",
+                "suspicion (?:of|for)",
+                "concern for",
+                "questionable",
+                "equivocal",
+                "suggestive of",
+                "(?:may|might|could) (?:have|be|represent|indicate|reflect)",
+                "likely",
+                "unlikely",
+                "cannot (?:exclude|rule out)",
+                "not (?:ruled out|excluded|certain)",
+                "unclear (?:if|whether)",
+                "with or without",
+                "differential diagnos[ie]s(?: includes?)?",
+            ),
+        ),
+        Cues(
+            Assertion.UNCERTAIN,
+            Reach.BACKWARD,
+            (
+                "(?:can ?not|could not) be (?:ruled out|excluded)",
+                f"(?:{_WAS} )?not (?:been )?(?:ruled out|excluded)",
+                f"(?:{_WAS}|remains?) (?:also )?(?:possible|probable|likely|unlikely|suspected|questionable"
+                "|uncertain|unclear|unconfirmed|equivocal|doubtful)",
+                "(?:may|might|could) be (?:present|possible)",
+            ),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.SECTION,
+            (r"(?:family (?:medical )?history|family|FH|FHx)\s*:",),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.FORWARD,
+            (
+                "family history(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable|negative))?"
+                "(?: (?:of|for))?",
+                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
+                f"(?:maternal|paternal) {_RELATIVE}",
+                # Without an article only where a sentence begins: a mother and her son may be the patients.
+                rf"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A)){_RELATIVE}"
+                "(?= (?:has|had|have|with|is|was|were|also)|:)",
+            ),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.BOTH,
+            (
+                f"in (?:{_OF_PATIENT}|an?|one|two|three|several) {_WHICH}{_RELATIVE}",
+                "(?:runs? |in|on) (?:in )?(?:the|his|her|their) (?:family|(?:maternal|paternal) side)",
+            ),
+        ),
+        Cues(
+            Assertion.HYPOTHETICAL,
+            Reach.FORWARD,
+            (
+                "if",
+                "unless",
+                "in case of",
+                "in the event of",
+                "should (?:he|she|they|the (?:patient|child)|there be)(?: (?:develop|have|experience))?",
+                "(?:at )?(?:(?:increased|high|higher|elevated) )?risk(?: factors?)? (?:of|for)",
+                "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",
+                "surveillance for",
+                "to (?:exclude|rule out|prevent|look for)",
+                "please (?:exclude|rule out)",
+                "r/o",
+                "prevent(?:s|ing|ion of)",
+                "prophyla(?:xis|ctic)(?: (?:for|against|of))?",
+                "return (?:for|with)",
+                "(?:warned|counsell?ed|educated|advised) (?:about|of|regarding|on)",
+            ),
+        ),
+        Cues(Assertion.HYPOTHETICAL, Reach.BACKWARD, ("(?:should|were to) (?:occur|develop|recur|arise)",)),
+    ),
+    pseudo=(
+        r"no\.? ?\d+",
+        "no (?:significant |interval |further )?(?:change|increase|decrease|improvement|progression)s?",
+        r"no (?:\w+ ){0,3}(?:doubt|cause|reason|treatment|therapy)",
+        "without (?:a )?(?:doubt|difficulty|cause|treatment|therapy)",
+        "not (?:only|necessarily|just|merely|solely|surprisingly)",
+        "gram[- ]negative",
+        "as likely as not",
+        f"{_OF_PATIENT}? ?{_RELATIVE} (?:also )?{_REPORTS}(?: that)?",
+        f"(?:according to|reported by|noticed by|noted by) {_OF_PATIENT} {_RELATIVE}",
+        "risk of bias",
+    ),
+    ends=(
+        "but",
+        "however",
+        "although",
+        "though",
+        "except(?: for)?",
+        "apart from",
+        "aside from",
+        "other than",
+        "yet",
+        "whereas",
+        "while",
+        "nevertheless",
+        "nonetheless",
+        "besides",
+        "due to",
+        "because(?: of)?",
+        "secondary to",
+        "caused by",
+        "and (?:with|is|was|has|had|shows?|showed)",
+    ),
+    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    | {
+        Assertion.FAMILY_HISTORY: (
+            "(?:the|our|this|index) (?:patient|proband|case|child|boy|girl|infant|baby)(?!['’]s)",
+            "patient(?!['’]s)",
+            "propositus",
+            "proposita",
+            "s?he",
+        )
+    },
+    joining=("and", "or", "nor", "and/or", "as well as"),
+)

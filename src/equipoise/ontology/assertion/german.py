@@ -1,0 +1,196 @@
+"""German rules, in the manner of ConText; a verb at the end of the clause looks back at what it denies."""
+
+from __future__ import annotations
+
+from equipoise.ontology.assertion.kinds import Assertion
+from equipoise.ontology.assertion.rules import Cues, Reach, Rules
+
+_SEEN = (
+    "(?:nachweisbar|nachgewiesen|vorhanden|gesehen|beobachtet|bekannt|festgestellt|gefunden|erkennbar|sichtbar"
+    "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar)"
+)
+_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
+_RELATIVE = (
+    "(?:(?:Groß|Ur-?groß|Halb|Stief)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
+    "|Eltern|Mutter|Vaters?|Schwestern?|Bruders?|Brüdern?|Geschwistern?|Tanten?|Onkels?|Cousins?|Cousinen?"
+    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?)"
+)
+_OF_PATIENT = "(?:die|der|den|dem|das|des|seine[rnms]?|ihre[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
+_WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei)[rnms]? )*"
+_REPORTS = (
+    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt|verneint|verneinen)"
+)
+
+_CLAUSES = (
+    "hat",
+    "hatte",
+    "hatten",
+    "zeigte?",
+    "es (?:besteht|bestehen|bestand|bestanden|fand(?:en)? sich)",
+    "leidet",
+    "litt",
+    "präsentierte?",
+    "(?:er|sie) (?:ist|war)",
+)
+"""Verbs that begin another statement about the patient."""
+
+RULES = Rules(
+    cues=(
+        Cues(
+            Assertion.NEGATED,
+            Reach.FORWARD,
+            (
+                "keine?[rnms]?",
+                "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
+                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
+                " (?:auf|für|von|einer?|eines)",
+                "nicht",
+                "ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",
+                "nie(?:mals)?",
+                "weder",
+                "frei von",
+                "negativ (?:für|auf)",
+                "verneint(?:e[n]?)?",
+                "Ausschluss (?:von|eines|einer)",
+            ),
+        ),
+        Cues(Assertion.NEGATED, Reach.FORWARD, ("Fehlen (?:von|des|der|eines|einer)",), part_of_term=True),
+        Cues(
+            Assertion.NEGATED,
+            Reach.BACKWARD,
+            (
+                f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig))? {_SEEN}"
+                "(?: (?:werden|worden))?",
+                f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
+                f"{_WAS} (?:\\w+ )?verneint",
+                "verneint(?:e[n]?)? (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
+                "fehl(?:t|en|te|ten)",
+                "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht vor",
+                "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht auf",
+                "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
+                " (?:nicht|nie|keine?[rns]?)(?=\\s*[.,;)]|\\s*\\Z)",
+                f"{_WAS} (?:nicht|negativ|unauffällig und nicht)(?=\\s*[.,;)]|\\s*\\Z)",
+                r":\s*(?:nein|keine?[rns]?|negativ|fehlend|verneint)(?=\s*(?:[.,;\n]|\Z))",
+            ),
+        ),
+        Cues(
+            Assertion.UNCERTAIN,
+            Reach.FORWARD,
+            (
+                "(?:dringender )?Verdacht auf",
+                r"V\.\s?a\.",
+                "V\\.?d\\.? auf",
+                "möglich(?:e[rnms]?|erweise)",
+                "vermutlich(?:e[rnms]?)?",
+                "vermutete[rnms]?",
+                "mutmaßlich(?:e[rnms]?)?",
+                "wahrscheinlich(?:e[rnms]?)?",
+                "unwahrscheinlich(?:e[rnms]?)?",
+                "fraglich(?:e[rnms]?)?",
+                "eventuell(?:e[rnms]?)?",
+                r"evtl\.",
+                "vielleicht",
+                "am ehesten",
+                "verdächtig auf",
+                "(?:unklar|fraglich),? ob",
+                "Differenzialdiagnosen?",
+            ),
+        ),
+        Cues(
+            Assertion.UNCERTAIN,
+            Reach.BACKWARD,
+            (
+                "(?:kann|können|konnte|konnten) (?:\\w+ )?nicht (?:sicher )?ausgeschlossen werden",
+                f"(?:{_WAS} )?nicht (?:sicher |ganz )?"
+                "(?:auszuschließen|ausgeschlossen|ausschließbar|gesichert)",
+                f"{_WAS} (?:\\w+ )?"
+                "(?:möglich|fraglich|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
+                f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen)",
+            ),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.SECTION,
+            (r"(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)\s*:",),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.FORWARD,
+            (
+                "Familienanamnese(?: (?:ist|war))?(?: (?:positiv|auffällig|negativ))?(?: (?:für|bezüglich))?",
+                "familienanamnestisch",
+                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
+                rf"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A)){_RELATIVE}"
+                "(?= (?:hat|hatte|haben|mit|ist|war|leidet|litt)|:)",
+            ),
+        ),
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.BOTH,
+            (
+                f"(?:bei|von) (?:{_OF_PATIENT} )?{_WHICH}{_RELATIVE}",
+                "in (?:der|seiner|ihrer) Familie",
+                "(?:mütter|väter)licherseits",
+            ),
+        ),
+        Cues(
+            Assertion.HYPOTHETICAL,
+            Reach.FORWARD,
+            (
+                "falls",
+                "wenn",
+                "sollten?",
+                "im Falle?(?: (?:von|eines|einer))?",
+                "bei (?:erneutem |Wieder)?Auftreten (?:von|eines|einer)",
+                "(?:erhöhtes? )?Risiko (?:für|von|einer|eines)",
+                "Gefahr (?:von|einer|eines|der|des)",
+                "(?:zum|zur) (?:Ausschluss|Vermeidung|Vorbeugung|Prophylaxe)"
+                "(?: (?:von|eines|einer|der|des))?",
+                "(?:Kontrollen?|Screening|Untersuchung|Überwachung|achten) (?:auf|hinsichtlich)",
+                "Prophylaxe (?:von|gegen|einer|eines)",
+            ),
+        ),
+    ),
+    pseudo=(
+        "nicht (?:nur|zuletzt|unbedingt|notwendigerweise)",
+        "keine?[rnms]? (?:wesentliche[rnms]? )?"
+        "(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme)",
+        "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
+        "ohne (?:Ursache|Therapie|Behandlung|Zweifel|Schwierigkeiten)",
+        "gramnegativ(?:e[rnms]?)?",
+        f"(?:{_OF_PATIENT} )?{_RELATIVE} {_REPORTS}",
+        f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
+    ),
+    ends=(
+        "aber",
+        "jedoch",
+        "sondern",
+        "obwohl",
+        "obgleich",
+        "außer",
+        "abgesehen von",
+        "allerdings",
+        "hingegen",
+        "dagegen",
+        "während",
+        "wobei",
+        "dennoch",
+        "trotz",
+        "wegen",
+        "aufgrund",
+        "bedingt durch",
+        "und (?:mit|ist|war|hat|hatte|zeigt|zeigte)",
+    ),
+    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    | {
+        Assertion.FAMILY_HISTORY: (
+            "Patient(?:in|en)?",
+            "Proband(?:in)?",
+            "(?:das|dieses) Kind",
+            "(?:der|dieser) Junge",
+            "(?:das|dieses) Mädchen",
+            "(?:er|sie) selbst",
+        )
+    },
+    joining=("und", "oder", "sowie", "bzw\\.", "noch", "und/oder"),
+)

@@ -1,0 +1,176 @@
+"""Every cue in a text, and the stretch of the text that it speaks of."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from equipoise.embed.chunk.sentences import sentence_starts
+from equipoise.ontology.assertion.kinds import Assertion
+from equipoise.ontology.assertion.rules import Cues, Reach, Rules
+
+Span = tuple[int, int]
+
+_BULLET = re.compile(r"\n\s*(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
+_HEADING = re.compile(r"\n\s*(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
+_SHORT_LINE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A cue where it stands, with the stretches that it reaches."""
+
+    assertion: Assertion
+    start: int
+    end: int
+    scopes: tuple[Span, ...]
+    part_of_term: bool = False
+
+    def reaches(self, place: int) -> bool:
+        """Whether a character lies in a scope."""
+        return any(start <= place < end for start, end in self.scopes)
+
+
+def cues_of(text: str, rules: Rules) -> list[Cue]:
+    """All cues of a text with their scopes, in order; of cues that share words only the longest counts."""
+    return _Reader(text, rules).cues()
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    start: int
+    end: int
+    cues: Cues | None
+    """None for a pseudo cue."""
+
+    @property
+    def looks_back(self) -> bool:
+        return self.cues is not None and self.cues.reach is Reach.BACKWARD
+
+
+class _Reader:
+    """One text, with its sentences and the words that end scopes."""
+
+    def __init__(self, text: str, rules: Rules) -> None:
+        self._text, self._rules = text, rules
+        self._borders = [*statement_starts(text), len(text)]
+        self._matches = [match for match in _longest(list(_matches(text, rules))) if match.cues]
+        taken = [(match.start, match.end) for match in self._matches]
+        self._ends = {
+            kind: [
+                match.span()
+                for match in pattern.finditer(text)
+                if not any(start < match.end() and match.start() < end for start, end in taken)
+            ]
+            for kind, pattern in rules.end_patterns.items()
+        }
+
+    def cues(self) -> list[Cue]:
+        return [
+            Cue(
+                match.cues.assertion,
+                match.start,
+                match.end,
+                tuple(self._scopes(match)),
+                match.cues.part_of_term,
+            )
+            for match in self._matches
+            if match.cues is not None
+        ]
+
+    def _scopes(self, match: _Match) -> Iterator[Span]:
+        assert match.cues is not None
+        reach = match.cues.reach
+        if reach is Reach.SECTION:
+            after = _HEADING.search(self._text, match.end)
+            yield match.end, after.start() if after else len(self._text)
+            return
+        sentence = bisect_right(self._borders, match.start) - 1
+        if reach in (Reach.FORWARD, Reach.BOTH):
+            yield match.end, self._forward(match, self._borders[sentence + 1])
+        if reach in (Reach.BACKWARD, Reach.BOTH):
+            yield self._backward(match, self._borders[sentence]), match.start
+
+    def _forward(self, match: _Match, limit: int) -> int:
+        """Where a scope to the right ends: end word, semicolon, closing bracket, or a new statement."""
+        assert match.cues is not None
+        ends = self._ends[match.cues.assertion]
+        place = bisect_left(ends, (match.end, 0))
+        stops = [limit, *(start for start, _ in ends[place : place + 1])]
+        stops += [self._text.find(";", match.end, limit), _closing(self._text, match.end, limit)]
+        for other in self._matches:
+            if match.end <= other.start < limit and not other.looks_back and self._begins_anew(match, other):
+                stops.append(other.start)
+                break
+        return min(stop for stop in stops if stop >= 0)
+
+    def _begins_anew(self, match: _Match, other: _Match) -> bool:
+        """Whether another cue stands behind a comma or a list word: *no fever, possible cough*."""
+        return bool(self._rules.list_pattern.search(self._text, match.end, other.start))
+
+    def _backward(self, match: _Match, limit: int) -> int:
+        """Where a scope to the left begins; a comma ends it, unless it is one of a list that a verb closes."""
+        assert match.cues is not None
+        ends = [end for _, end in self._ends[match.cues.assertion] if limit <= end <= match.start]
+        before = [each.end for each in self._matches if each.looks_back and limit <= each.end <= match.start]
+        stops = [limit, *ends[-1:], *before[-1:]]
+        stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
+        stops.append(_opening(self._text, limit, match.start))
+        start = max(stops)
+        comma = self._text.rfind(",", start, match.start)
+        listed = match.looks_back and self._rules.joint_pattern.search(self._text, comma, match.start)
+        if comma >= 0 and not listed:
+            start = comma + 1
+        return start
+
+
+def statement_starts(text: str) -> list[int]:
+    """Where sentences begin; items of a list and lines that were not wrapped count as sentences.
+
+    >>> statement_starts("No fever\\nCough. Tall")
+    [0, 9, 16]
+    """
+    starts = {*sentence_starts(text), *(match.end() for match in _BULLET.finditer(text))}
+    line = 0
+    for end in (match.start() for match in re.finditer("\n", text)):
+        if end - line < _SHORT_LINE and not text[line:end].rstrip().endswith(","):
+            starts.add(end + 1)
+        line = end + 1
+    return sorted(start for start in starts if start < len(text)) or [0]
+
+
+def _matches(text: str, rules: Rules) -> Iterator[_Match]:
+    for cues in rules.cues:
+        yield from (_Match(found.start(), found.end(), cues) for found in cues.pattern.finditer(text))
+    yield from (_Match(found.start(), found.end(), None) for found in rules.pseudo_pattern.finditer(text))
+
+
+def _longest(matches: list[_Match]) -> list[_Match]:
+    """Of matches that share characters the longest, in the order of the text."""
+    kept: list[_Match] = []
+    for match in sorted(matches, key=lambda each: (each.start - each.end, each.start)):
+        if all(match.end <= other.start or other.end <= match.start for other in kept):
+            kept.append(match)
+    return sorted(kept, key=lambda each: each.start)
+
+
+def _closing(text: str, start: int, limit: int) -> int:
+    """The bracket that closes what was open before ``start``; -1 where there is none."""
+    depth = 0
+    for place in range(start, limit):
+        depth += (text[place] in "([") - (text[place] in ")]")
+        if depth < 0:
+            return place
+    return -1
+
+
+def _opening(text: str, limit: int, end: int) -> int:
+    """Behind the bracket that is open at ``end``; ``limit`` where there is none."""
+    depth = 0
+    for place in range(end - 1, limit - 1, -1):
+        depth += (text[place] in ")]") - (text[place] in "([")
+        if depth < 0:
+            return place + 1
+    return limit

@@ -1,0 +1,100 @@
+"""The gold of annotated documents in the terms of an ontology: ids followed to the terms that live today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from equipoise.checks.base import counted, listed
+from equipoise.data.annotated import Annotated, AnnotatedDocument, Annotation, Problem
+from equipoise.errors import InputError, UnknownNameError
+from equipoise.ontology.ids import Resolutions, Resolved
+from equipoise.ontology.ontology import Ontology
+from equipoise.tasks.extract import Document
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Documents whose gold are live terms, and everything that did not fit on the way there."""
+
+    annotated: Annotated
+    ontology: Ontology
+    resolutions: Resolutions
+    problems: tuple[Problem, ...]
+
+    @property
+    def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
+        """The gold by document."""
+        return {each.id: each.annotations for each in self.annotated.documents}
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """The texts, as the pipeline takes them."""
+        return tuple(Document(each.id, each.text, each.language or None) for each in self.annotated.documents)
+
+    def sets(self) -> dict[str, list[tuple[str, str]]]:
+        """The (term, assertion) pairs by document."""
+        return {
+            name: [(each.term, each.assertion) for each in found] for name, found in self.annotations.items()
+        }
+
+    @property
+    def lost(self) -> tuple[Problem, ...]:
+        """The documents that could not be read."""
+        return tuple(each for each in self.problems if each.lost)
+
+    @property
+    def lost_sentence(self) -> str:
+        """Which documents are missing; nothing where none is."""
+        if not self.lost:
+            return ""
+        names = listed([each.where for each in self.lost])
+        return f"{counted(len(self.lost), 'document')} could not be read: {names}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the documents."""
+        bare = self.annotated.without_gold
+        odd = [each for each in self.problems if not each.lost]
+        notes = [self.lost_sentence] if self.lost else []
+        if bare:
+            notes.append(f"{counted(len(bare), 'document')} without gold (recall undefined): {listed(bare)}")
+        if self.resolutions.moved:
+            notes.append(f"ids followed to live terms: {self.resolutions}")
+        if odd:
+            notes.append(f"{counted(len(odd), 'mismatch').replace('mismatchs', 'mismatches')} in the gold")
+        return tuple(notes)
+
+
+def gold_of(annotated: Annotated, ontology: Ontology) -> Gold:
+    """The same documents with every id followed; an id that leads nowhere is listed and left out."""
+    problems = list(annotated.problems)
+    resolved: list[Resolved] = []
+    documents = tuple(_live(each, ontology, problems, resolved) for each in annotated.documents)
+    if annotated.documents and resolved == [] and len(problems) > len(annotated.problems):
+        raise InputError(
+            f"none of the gold ids of {annotated.source or 'the documents'} is a term of {ontology.title}: "
+            f"{problems[-1]}",
+            hint="name the ontology of these ids with --ontology",
+        )
+    moved = tuple(each for each in resolved if each.how != "live")
+    found = replace(annotated, documents=documents)
+    return Gold(found, ontology, Resolutions(len(resolved), moved), tuple(problems))
+
+
+def _live(
+    document: AnnotatedDocument, ontology: Ontology, problems: list[Problem], resolved: list[Resolved]
+) -> AnnotatedDocument:
+    spans: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    for each in document.annotations:
+        try:
+            found = ontology.resolve(each.term)
+        except UnknownNameError as error:
+            problems.append(Problem(f"document {document.id}", f"{error.sentence}; left out", lost=False))
+            continue
+        resolved.append(found)
+        # Two ids of one term are one entry of the gold.
+        spans.setdefault((ontology.ids[found.term], each.assertion), set()).update(each.spans)
+    live = tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
+    return replace(document, annotations=live)

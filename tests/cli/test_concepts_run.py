@@ -1,0 +1,157 @@
+"""``eq concepts run``: the words as they are typed, the report, the files, the exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("networkx")
+
+Run = Callable[..., Any]
+QUICK = ["--resamples", "24"]
+
+
+@pytest.fixture
+def concepts(eq: Run) -> Run:
+    """The command with few redraws."""
+    return lambda *words, **options: eq("concepts", "run", *words, *QUICK, **options)
+
+
+@pytest.fixture
+def pairs(folder: Path) -> str:
+    """A file of pairs, as the source writes them."""
+    rows = [
+        {
+            "concept_1": f"rye {place}",
+            "concept_2": f"rye bread {place % 5}",
+            "expected_similarity": place / 20,
+        }
+        for place in range(20)
+    ]
+    (folder / "pairs.json").write_text(json.dumps(rows))
+    return "pairs.json"
+
+
+def test_all_five_scores_and_the_composite_are_printed_with_parts_and_advice(concepts: Run) -> None:
+    done = concepts("--models", "hash,dim=64", "hash,dim=128")
+    assert done.exit_code == 0, done.output
+    for text in (
+        "semantic_similarity_score",
+        "clustering_score",
+        "entity_recognition_score",
+        "knowledge_graph_score",
+        "embedding_quality_score",
+        "composite_score",
+        "0.3 x min(graph_density, 0.5)",
+        "ARI",
+        "If the scores were weighted otherwise",
+        "General Knowledge Graph Tasks: ",
+        "EQ312",
+    ):
+        assert text in done.stdout, text
+
+
+def test_one_task_on_a_file_of_pairs(concepts: Run, pairs: str) -> None:
+    done = concepts("--models", "hash", "--task", "similarity", "--data", pairs)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("1 model on pairs")
+    assert "clustering_score" not in done.stdout
+
+
+def test_sts_scores_are_scaled_when_asked(concepts: Run, folder: Path) -> None:
+    lines = [f"word {place},word {place} too,{place % 6}" for place in range(12)]
+    (folder / "sts.csv").write_text("\n".join(["sentence1,sentence2,score", *lines]) + "\n")
+    refused = concepts("--models", "hash", "--data", "sts.csv")
+    assert refused.exit_code == 2
+    assert "sts.csv" in refused.stderr
+    assert concepts("--models", "hash", "--data", "sts.csv", "--scale", "5").exit_code == 0
+
+
+def test_json_has_every_score_with_interval_chance_and_reading(concepts: Run) -> None:
+    done = concepts("--models", "hash,dim=64", "--task", "similarity,quality", "--json")
+    content = json.loads(done.stdout)
+    assert [each["score"] for each in content["scores"]] == [
+        "semantic_similarity_score",
+        "embedding_quality_score",
+    ]
+    own = content["scores"][0]["models"]["hash,dim=64"]
+    assert own["interval"]["low"] < own["value"] < own["interval"]["high"]
+    assert own["chance"] is not None
+    assert own["reading"]
+
+
+def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -> None:
+    done = concepts("--models", "hash,dim=64", "hash,dim=128", "--task", "similarity", "-o", "results", "-v")
+    assert done.exit_code == 0, done.output
+    assert "Every pair" in done.stdout
+    assert (folder / "results" / "results.json").is_file()
+    command = done.stdout.split("Next: ")[1].split()
+    assert command[:2] == ["eq", "compare"]
+    compared = eq(*command[1:])
+    assert compared.exit_code == 0, compared.output
+    assert compared.stdout.startswith("semantic_similarity_score on")
+
+
+def test_weights_change_the_composite(concepts: Run) -> None:
+    words = ("--models", "hash,dim=64", "--task", "similarity", "quality", "--json")
+    done = concepts(*words, "--weight", "similarity=3", "quality=1")
+    content = json.loads(done.stdout)
+    scores = content["models"]["hash,dim=64"]["scores"]
+    expected = 0.75 * scores["semantic_similarity_score"] + 0.25 * scores["embedding_quality_score"]
+    assert scores["composite_score"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--task", "similarty"), "no task is called 'similarty'"),
+        (("--task", "clustering", "--data", "pairs.json"), "pairs has no clusters"),
+        (("--weight", "similarity"), "the weight 'similarity' has no ="),
+        (("--weight", "similarity=much"), "the weight 'similarity=much' has no number"),
+        (("--data", "nowhere/"), "nowhere"),
+        (("-o", "truth.qrels"), "truth.qrels is a file"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(
+    concepts: Run, pairs: str, words: tuple[str, ...], sentence: str
+) -> None:
+    done = concepts("--models", "hash", *words)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "entry"),
+    [
+        ("pairs.json", [{"concept_1": "a", "expected_similarity": 0.5}], "concept_2"),
+        ("pairs.json", [{"concept_1": "a", "concept_2": "b", "expected_similarity": 1.5}], "1.5"),
+        ("clusters.json", [{"cluster_id": 0, "theme": "x", "concepts": ["a", "b"]}], "1 cluster"),
+        ("concepts.json", ["alone"], "concept"),
+    ],
+)
+def test_a_field_that_cannot_be_used_names_file_and_entry(
+    concepts: Run, folder: Path, name: str, content: Any, entry: str
+) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / name).write_text(json.dumps(content))
+    done = concepts("--models", "hash", "--data", "mine")
+    assert done.exit_code == 2
+    assert name in done.stderr
+    assert entry in done.stderr
+
+
+def test_a_model_without_vectors_fails_alone(concepts: Run) -> None:
+    done = concepts("--models", "hash", "tfidf:", "--task", "quality")
+    assert done.exit_code == 3
+    assert "tfidf: failed: tfidf: makes rankings, not vectors" in done.stdout
+
+
+def test_a_gate_closes_on_the_reversed_part(concepts: Run) -> None:
+    done = concepts("--models", "hash", "--task", "quality", "--fail-on", "issue", "-q")
+    assert done.exit_code == 1
+    assert "EQ312" in done.stderr

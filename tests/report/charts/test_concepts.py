@@ -1,0 +1,69 @@
+"""Charts of concepts: what they draw, read off their specifications."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.report.charts.concepts import concept_map_chart, cosines_chart, similarity_chart
+from equipoise.report.charts.radar import RADIUS, radar_chart
+from equipoise.stats.interval import Interval
+from equipoise.stats.result import Estimate
+from equipoise.types import Direction
+
+
+def estimate(value: float, half: float = 0.05) -> Estimate:
+    return Estimate("x", value, Interval(value - half, value + half), 40, 0, 0.0, Direction.UP)
+
+
+def test_the_scatter_has_the_identity_line_and_a_dot_a_pair() -> None:
+    drawn = similarity_chart("m", ["a / b", "c / d"], np.array([0.3, -0.1]), np.array([0.9, 0.0]))
+    line, dots = drawn.spec["layer"]
+    assert all(row["x"] == row["y"] for row in line["data"]["values"])
+    assert [(row["x"], row["y"]) for row in dots["data"]["values"]] == [(0.9, 0.3), (0.0, -0.1)]
+    assert "Farthest from the line: a / b: expected 0.90, cosine 0.30" in drawn.description
+
+
+def test_a_star_has_its_marks_at_the_values_and_its_intervals_along_the_spokes() -> None:
+    scores = {name: {"m": estimate(0.4)} for name in ("one_score", "two_score", "three_score", "four_score")}
+    drawn = radar_chart(scores)
+    marks = next(
+        layer["data"]["values"]
+        for layer in drawn.spec["layer"]
+        if layer["mark"]["type"] == "point" and "says" in layer["data"]["values"][0]
+    )
+    middle = RADIUS + 30
+    lengths = [np.hypot(row["x"] - middle, row["y"] - middle) / RADIUS for row in marks]
+    assert lengths == pytest.approx([0.4 / 0.6] * 4)  # the rim is the next fifth above the intervals
+    assert marks[0]["x"] == pytest.approx(middle)
+    assert marks[1]["y"] == pytest.approx(middle)
+    assert "m: one_score 0.400, two_score 0.400" in drawn.description
+
+
+def test_a_score_that_is_unknown_has_no_mark_and_the_star_stays_open() -> None:
+    scores = {name: {"m": estimate(0.4)} for name in ("one", "two")} | {"three": {"m": estimate(np.nan)}}
+    said = [
+        row["says"]
+        for layer in radar_chart(scores).spec["layer"]
+        for row in layer["data"]["values"]
+        if layer["mark"]["type"] == "point" and "says" in row
+    ]
+    assert len(said) == 2
+
+
+def test_a_cosine_of_zero_is_counted_above_zero() -> None:
+    drawn = cosines_chart({"m": np.array([0.0, 0.0, 0.5, -0.3])}, {"m": np.array([0.5])})
+    bars = drawn.spec["layer"][0]["data"]["values"]
+    assert [(round(row["from"], 2), round(row["to"], 2)) for row in bars] == [
+        (-0.3, -0.25),
+        (0.0, 0.05),
+        (0.5, 0.55),
+    ]
+    assert "0.500 of all pairs lie from 0.00 to 0.05" in bars[1]["says"]
+
+
+def test_the_map_says_what_it_keeps() -> None:
+    points = np.array([[0.0, 0.0], [1.0, 0.5]])
+    drawn = concept_map_chart("m", ["duty", "rye"], ["ethics", "grain"], points, "It keeps 25 %.")
+    assert drawn.spec["title"]["subtitle"] == ["It keeps 25 %."]
+    assert drawn.description.endswith("It keeps 25 %.")
