@@ -79,7 +79,7 @@ def test_a_stored_index_gives_the_same_answer(eq) -> None:
 
 
 def test_a_model_without_its_index_says_how_to_build_it(eq, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.cli.phenotypes.query.QUICK", ())
+    monkeypatch.setattr("equipoise.cli.phenotypes.indexes.QUICK", ())
     _refused(
         eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector"),
         "there is no multi-vector index of toy by hash in indexes",

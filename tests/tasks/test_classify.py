@@ -322,3 +322,15 @@ def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
     classify(view, np.full(600, 5))
     assert (scores[:, 5] == 1.0).all()
     assert (classify(scores, np.full(600, 5)).ranking.above == 0).all()
+
+
+@pytest.mark.parametrize("block_bytes", [None, 100])
+def test_scores_that_are_sent_to_a_device_are_counted_as_on_the_host(block_bytes):
+    pytest.importorskip("torch")
+    from equipoise.tasks.classify.sent import classify_on
+
+    rng = np.random.default_rng(1)
+    scores, targets = rng.integers(0, 5, (40, 7)).astype(np.float32), rng.integers(1, 7, 40)
+    sent = classify_on("cpu", scores, targets, padding=0, block_bytes=block_bytes)
+    assert figures(sent) == figures(classify(scores, targets, padding=0))
+    assert sent.ranking.unit_ids.tolist() == list(range(40))

@@ -274,3 +274,16 @@ def test_a_result_gets_the_findings_of_its_reconstruction() -> None:
     full = examined(result, found, reconstruction_metrics(filtered=found.filtered))
     assert {"EQ104", "EQ305"} <= {finding.code for finding in full.findings}
     assert examined(full, found, reconstruction_metrics(filtered=False)).findings == full.findings
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ["euclidean", "poincare", "lorentz"])
+def test_a_device_ranks_as_the_host_does(name: str, relation: str) -> None:
+    pytest.importorskip("torch")
+    tree = a_tree()
+    vectors = points_of(tree, name)
+    mine, hosts = (
+        reconstruct(tree, vectors, name, relation=relation, device=device).ranking for device in ("cpu", None)
+    )
+    for column in ("above", "tied", "before"):
+        np.testing.assert_array_equal(getattr(mine, column), getattr(hosts, column))

@@ -217,6 +217,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--padding", type=int, multiple=True, help="A column of the logits that is no class."),
         click.option("--corpus-size", type=int, help="How many documents could have been retrieved."),
         click.option("--run-tag", metavar="NAME", help="Accept TREC lines without their last field."),
+        click.option("--device", metavar="NAME", help="Count logits there: cuda, cuda:1, mps, cpu."),
     )(collected)
 
 

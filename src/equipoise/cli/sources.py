@@ -100,6 +100,7 @@ class Reading:
     padding: tuple[int, ...] = ()
     corpus_size: int | None = None
     run_tag: str | None = None
+    device: str | None = None
 
     @property
     def truth(self) -> list[str]:
@@ -114,6 +115,7 @@ class Reading:
             ("--targets", self.targets),
             ("--corpus-size", self.corpus_size),
             ("--run-tag", self.run_tag),
+            ("--device", self.device),
         ):
             words += [option, str(value)] if value is not None else []
         return words
@@ -162,6 +164,11 @@ class Reading:
                 hint="save the targets as integers",
             )
         with _naming(source.path):
+            if self.device is not None:
+                from equipoise.tasks.classify.sent import classify_on
+
+                found = classify_on(self.device, logits, targets, padding=list(self.padding))
+                return found.labels if labels else found.ranking
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from equipoise.geometry import Geometry
 
 
+_BLOCK_BYTES = 64 << 20
+
 Blocks = Iterable[tuple[slice, NDArray[Any]]]
 """Rows of queries, and their scores against the whole corpus; a block may be written over."""
 
@@ -34,15 +36,20 @@ def ranking_from_embeddings(
     exclude: Any = None,
     gains: Any = None,
     unit_ids: Any = None,
-    block_bytes: int = 64 << 20,
+    block_bytes: int | None = None,
+    device: Any = None,
 ) -> Ranking:
     """See ``Ranking.from_embeddings``."""
     from equipoise.geometry.search import score_blocks
 
     queries, corpus = host(queries), host(corpus)
     asked = _Asked.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
-    blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes)
-    return replace(asked.ranked(blocks, unit_ids), invalid_points=_complaints(geometry, queries, corpus))
+    if device is None:
+        blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes or _BLOCK_BYTES)
+        found = asked.ranked(blocks, unit_ids)
+    else:
+        found = asked.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
+    return replace(found, invalid_points=_complaints(geometry, queries, corpus))
 
 
 def ranking_from_blocks(
@@ -117,6 +124,26 @@ class _Asked:
             for item in np.flatnonzero(tied[items] > 0):
                 names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
                 before[items.start + item] = int((names > str(self.rows[items][item])).sum())
+        return self._ranking(above, tied, before, unit_ids)
+
+    def ranked_on(
+        self,
+        device: Any,
+        queries: NDArray[Any],
+        corpus: NDArray[Any],
+        geometry: str | Geometry,
+        block_bytes: int | None,
+        unit_ids: Any,
+    ) -> Ranking:
+        """The same, with scores that are made and counted on a device."""
+        from equipoise.evidence.from_device import device_counts
+        from equipoise.geometry.device import DeviceSearch
+
+        search, left = DeviceSearch.of(queries, corpus, geometry, device, "full")
+        counts = device_counts(search, left, self.rows, self.counts, self.hidden, block_bytes)
+        return self._ranking(*counts, unit_ids)
+
+    def _ranking(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
             unique_ids(unit_ids, len(self.counts)),

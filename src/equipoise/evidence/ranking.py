@@ -112,12 +112,14 @@ class Ranking(Evidence):
         exclude: Any = None,
         gains: Any = None,
         unit_ids: Any = None,
-        block_bytes: int = 64 << 20,
+        block_bytes: int | None = None,
+        device: Any = None,
     ) -> Ranking:
         """From two matrices of vectors: the full-depth ranks of the relevant rows of ``corpus``.
 
         ``exclude`` is one corpus row a unit that is no candidate (the unit itself; -1 for none).
-        The distances are computed in blocks of ``block_bytes`` and never held all at once.
+        The distances are computed in blocks of ``block_bytes`` and never held all at once. A ``device`` such
+        as "cuda" makes and counts them there; scores equal but for rounding may change places.
         """
         from equipoise.evidence.from_embeddings import ranking_from_embeddings
 
@@ -130,6 +132,7 @@ class Ranking(Evidence):
             gains=gains,
             unit_ids=unit_ids,
             block_bytes=block_bytes,
+            device=device,
         )
 
     @classmethod

@@ -96,6 +96,24 @@ def score_blocks(
     return search.whole_rows(search.queries, block_bytes)
 
 
+def checked_pair(
+    queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry
+) -> tuple[Geometry, Points, Points]:
+    """The geometry, arranged for the corpus, and points of one type in which it has nearness."""
+    space = geometry_of(geometry)
+    left, right = as_points(queries, "the queries"), as_points(corpus, "the corpus")
+    if left.shape[1] != right.shape[1]:
+        raise ShapeError(
+            f"the queries have {left.shape[1]} coordinates and the corpus has {right.shape[1]}",
+            hint="embed both with the same model and the same truncation",
+        )
+    common = np.result_type(left, right)
+    left, right = left.astype(common, copy=False), right.astype(common, copy=False)
+    space.check(left).require_usable("the queries")
+    space.check(right).require_usable("the corpus")
+    return space.fitted(right), left, right
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Validated and prepared points, and the two ways through them."""
@@ -108,18 +126,7 @@ class _Search:
     @classmethod
     def of(cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry) -> _Search:
         """Check the points, refuse what has no nearness, and prepare them for the product."""
-        space = geometry_of(geometry)
-        left, right = as_points(queries, "the queries"), as_points(corpus, "the corpus")
-        if left.shape[1] != right.shape[1]:
-            raise ShapeError(
-                f"the queries have {left.shape[1]} coordinates and the corpus has {right.shape[1]}",
-                hint="embed both with the same model and the same truncation",
-            )
-        common = np.result_type(left, right)
-        left, right = left.astype(common, copy=False), right.astype(common, copy=False)
-        space.check(left).require_usable("the queries")
-        space.check(right).require_usable("the corpus")
-        space = space.fitted(right)
+        space, left, right = checked_pair(queries, corpus, geometry)
         return cls(space, space.prepare_queries(left), space.prepare_corpus(right), twins(right))
 
     def best(self, queries: Points, k: int) -> tuple[Ints, Points]:

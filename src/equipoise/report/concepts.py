@@ -11,14 +11,16 @@ from equipoise.report.concepts_edition import ByModel, ConceptEdition
 from equipoise.report.findings import findings_part
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
-from equipoise.stats.numbers import figure, p_value, percent, shared_decimals, signed, span
-from equipoise.stats.result import Estimate
+from equipoise.stats.numbers import between, figure, p_value, percent, shared_decimals, signed, span
 from equipoise.types import Direction, labelled
+
+Row = tuple[str, str, ByModel]
+"""What a figure is about, its name, and what every model has."""
 
 
 def concepts_report(edition: ConceptEdition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
-    parts = scores_part(edition, quiet=quiet)
+    parts = scores_part(edition, verbose=verbose, quiet=quiet)
     if not quiet:
         parts += [*parts_part(edition, verbose=verbose), *beside_part(edition, verbose=verbose)]
         parts += [*pairs_part(edition)] if verbose else []
@@ -27,13 +29,14 @@ def concepts_report(edition: ConceptEdition, *, verbose: bool = False, quiet: bo
     return parts if quiet else [*parts, *findings_part(edition.findings, verbose=verbose)]
 
 
-def scores_part(edition: ConceptEdition, *, quiet: bool = False) -> list[Any]:
+def scores_part(edition: ConceptEdition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """Every score of every model, with what is known about it."""
-    title = f"{counted(len(edition.models), 'model')} on {edition.name}, best first in every score"
+    several = ", best first in every score" if len(edition.models) > 1 else ""
+    title = f"{counted(len(edition.models), 'model')} on {edition.name}{several}"
     parts: list[Any] = [heading(title), Paragraph(""), FittedTable(score_columns(edition))]
     parts += [Paragraph(labelled(f"{name} failed", text)) for name, text in edition.failures.items()]
     parts += [Paragraph(f"{note}.") for note in edition.notes]
-    return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(edition))]
+    return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(edition, verbose=verbose))]
 
 
 def score_columns(edition: ConceptEdition) -> list[Column]:
@@ -68,90 +71,113 @@ def score_columns(edition: ConceptEdition) -> list[Column]:
     ]
 
 
-def caption(edition: ConceptEdition) -> str:
+def caption(edition: ConceptEdition, *, verbose: bool = False) -> str:
     """What the letters, the intervals and the chance levels are."""
-    drawn = "; ".join(f"{each.score}: {each.drawn}" for each in edition.standings)
     letters = (
         "Models that share a letter in a score cannot be told apart there "
         f"({edition.standings[0].family or 'one pair, nothing to correct for'}). "
         if len(edition.models) > 1
         else ""
     )
-    luck = "; ".join(f"{each.score}: {each.luck}" for each in edition.standings)
+    drawn = ", ".join(each.drawn if verbose else each.units for each in edition.standings)
+    luck = f" ({'; '.join(each.luck for each in edition.standings)})" if verbose else ""
     return (
-        f"{letters}Intervals come from units that are drawn again ({drawn}). Chance is the score of what knows "
-        f"nothing ({luck}). The readings poor, moderate, good and excellent are cut at 0.3, 0.5 and 0.7, "
-        "wherever chance lies."
+        f"{letters}Intervals come from units that are drawn again: {drawn}. Chance is the score of what "
+        f"knows nothing: shuffled pairs and labels, or random vectors of the same shape{luck}. The readings "
+        f"are cut at 0.3, 0.5 and 0.7, wherever chance lies.{'' if verbose else ' More: --verbose.'}"
     )
 
 
 def parts_part(edition: ConceptEdition, *, verbose: bool = False) -> list[Any]:
     """What each score adds up, term by term."""
-    parts: list[Any] = [Paragraph(""), heading("What the scores are made of"), Paragraph("")]
     rows = [
         (f"{standing.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", own)
         for standing in edition.standings
         for place, (term, own) in enumerate(standing.terms.items())
     ]
-    columns = [Column("score", [row[0] for row in rows]), Column("part", [row[1] for row in rows])]
-    columns += _by_model(edition.models, [row[2] for row in rows], verbose=verbose)
     methods = [each.method for each in edition.standings if each.method]
-    return [*parts, FittedTable(columns), *(Paragraph(f"{method}.") for method in methods)]
+    return [
+        Paragraph(""),
+        heading("What the scores are made of"),
+        Paragraph(""),
+        _table("score", "part", rows, edition.models, verbose=verbose),
+        *(Paragraph(f"{method}.") for method in methods),
+    ]
 
 
 def beside_part(edition: ConceptEdition, *, verbose: bool = False) -> list[Any]:
     """Figures that the faults of the blends do not touch."""
     rows = [
-        (standing.title if place == 0 else "", name, own)
+        (standing.title if place == 0 else "", f"{name} {_arrow(own)}", own)
         for standing in edition.standings
         for place, (name, own) in enumerate(standing.beside.items())
-    ]
-    columns = [
-        Column("about", [row[0] for row in rows], rank=1),
-        Column("figure", [f"{name} {_arrow(own)}" for _, name, own in rows]),
-        *_by_model(edition.models, [row[2] for row in rows], verbose=verbose),
-        Column("chance", [_chance(own) for _, _, own in rows], right=True, rank=20),
     ]
     return [
         Paragraph(""),
         heading("Beside them: held against the true labels, or free of scale"),
         Paragraph(""),
-        FittedTable(columns),
+        _table("about", "figure", rows, edition.models, verbose=verbose, chance=True),
     ]
 
 
-def _by_model(models: Sequence[str], rows: Sequence[ByModel], *, verbose: bool) -> list[Column]:
-    """A column a model, the later ones the first to give way."""
-    columns = []
+def _table(
+    first: str,
+    second: str,
+    rows: Sequence[Row],
+    models: Sequence[str],
+    *,
+    verbose: bool,
+    chance: bool = False,
+) -> FittedTable:
+    """A column a model, the later ones the first to give way; in detail a row a model, with intervals."""
+    digits = [shared_decimals(each.interval for each in own.values()) for _, _, own in rows]
+    if verbose:
+        return FittedTable(_detailed(first, second, rows, digits))
+    columns = [Column(first, [row[0] for row in rows], rank=20), Column(second, [row[1] for row in rows])]
     for place, model in enumerate(models):
-        cells = []
-        for own in rows:
-            digits = shared_decimals(each.interval for each in own.values())
-            cells.append(_cell(own.get(model), digits, verbose=verbose))
-        columns.append(Column(model, cells, right=True, rank=place and 2 + place))
-    return columns
+        cells = [
+            figure(own[model].value, places) if model in own else "n/a"
+            for (_, _, own), places in zip(rows, digits, strict=True)
+        ]
+        columns.append(Column(model, cells, right=True, rank=place))
+    if chance:
+        luck = [_chance(own, places) for (_, _, own), places in zip(rows, digits, strict=True)]
+        columns.append(Column("chance", luck, right=True, rank=21))
+    return FittedTable(columns)
 
 
-def _cell(estimate: Estimate | None, digits: int, *, verbose: bool) -> str:
-    if estimate is None:
-        return "n/a"
-    shown = figure(estimate.value, digits)
-    return f"{shown} {span(estimate.interval, digits)}" if verbose and estimate.interval.known else shown
+def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int]) -> list[Column]:
+    cells = [
+        (
+            about if place == 0 else "",
+            name if place == 0 else "",
+            model,
+            figure(each.value, places),
+            span(each.interval, places),
+            figure(each.chance, places),
+        )
+        for (about, name, own), places in zip(rows, digits, strict=True)
+        for place, (model, each) in enumerate(own.items())
+    ]
+    abouts, names, models, values, reaches, luck = zip(*cells, strict=True)
+    return [
+        Column(first, abouts, rank=4),
+        Column(second, names),
+        Column("model", models, shortens="middle"),
+        Column("value", values, right=True),
+        Column("interval", reaches, right=True, rank=1, shortens="end"),
+        Column("chance", luck, right=True, rank=2),
+    ]
 
 
 def _arrow(own: ByModel) -> str:
-    down = next(iter(own.values())).better == Direction.DOWN
-    return "↓" if down else "↑"
+    return "↓" if next(iter(own.values())).better == Direction.DOWN else "↑"
 
 
-def _chance(own: ByModel) -> str:
+def _chance(own: ByModel, places: int) -> str:
     """The chance level over all models, which differs a little where it depends on their vectors."""
     known = [each.chance for each in own.values() if not isnan(each.chance)]
-    if not known:
-        return ""
-    digits = shared_decimals(each.interval for each in own.values())
-    low, high = figure(min(known), digits), figure(max(known), digits)
-    return low if low == high else f"{low} to {high}"
+    return between(min(known), max(known), places) if known else ""
 
 
 def pairs_part(edition: ConceptEdition) -> list[Any]:
@@ -208,8 +234,5 @@ def advice_part(edition: ConceptEdition) -> list[Any]:
         Paragraph(""),
         heading("What to use"),
         Paragraph(""),
-        *(
-            Paragraph(f"{each.sentence}{f'; {each.caution}' if each.caution else ''}", lead=f"{each.use}: ")
-            for each in edition.advice
-        ),
+        *(Paragraph(each.text, lead=f"{each.use}: ") for each in edition.advice),
     ]

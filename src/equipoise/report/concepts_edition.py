@@ -20,8 +20,9 @@ class Standing:
 
     ``terms`` are what the score adds up, as it enters; ``parts`` are the figures behind them, and ``beside``
     what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
-    share one exactly when the data cannot tell them apart. ``drawn`` says which units were drawn again for
-    the intervals, ``luck`` what the chance level is made of, ``family`` what p was corrected for.
+    share one exactly when the data cannot tell them apart. ``units`` are what the score rests on, ``drawn``
+    says how they were drawn again for the intervals, ``luck`` what the chance level is made of, ``family``
+    what p was corrected for.
     """
 
     score: str
@@ -32,6 +33,7 @@ class Standing:
     letters: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
     drawn: str
+    units: str = ""
     luck: str = ""
     family: str = ""
     method: str = ""
@@ -72,6 +74,11 @@ class Advice:
     models: tuple[str, ...]
     sentence: str
     caution: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence with its caution."""
+        return f"{self.sentence}; {self.caution}" if self.caution else self.sentence
 
     @property
     def settled(self) -> bool:

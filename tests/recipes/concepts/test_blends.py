@@ -1,5 +1,6 @@
 """The five scores are what their source writes, and unknown where a part is."""
 
+from collections.abc import Callable
 from math import isnan, nan
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from equipoise.recipes.concepts import BLENDS, Term, reading
 from equipoise.stats.interval import Interval
 
-FORMULAS = {
+FORMULAS: dict[str, Callable[..., float]] = {
     "similarity": lambda accuracy, correlation, mae: accuracy * 0.4 + correlation * 0.4 + (1 - mae) * 0.2,
     "clustering": lambda silhouette, coherence, separation: (
         silhouette * 0.5 + coherence * 0.3 + separation * 0.2

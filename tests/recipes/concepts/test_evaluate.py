@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 from math import isnan
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +16,7 @@ from equipoise.recipes.concepts import ConceptEvaluation, evaluate_concepts
 pytest.importorskip("sklearn")
 networkx = pytest.importorskip("networkx")
 
-QUICK = {"cache": False, "resamples": 24}
+QUICK: dict[str, Any] = {"cache": False, "resamples": 24}
 
 
 class Letters:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from equipoise.run.store import read_run
 pytest.importorskip("sklearn")
 
 MODELS = ["hash,dim=48", "hash,dim=96"]
-QUICK = {"cache": False, "resamples": 40}
+QUICK: dict[str, Any] = {"cache": False, "resamples": 40}
 
 
 @pytest.fixture(scope="module")

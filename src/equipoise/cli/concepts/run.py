@@ -47,7 +47,16 @@ class ModelName(options.Spelled):
         return ((each.spec, each.title) for each in inventory())
 
 
-tasks = options.names_in("equipoise.recipes.concepts.blends", "BLENDS")
+class TaskName(options.Spelled):
+    """A task, or the name of its score."""
+
+    name = "task"
+
+    def known(self) -> Iterable[tuple[str, str]]:
+        """The five tasks."""
+        from equipoise.recipes.concepts.blends import BLENDS
+
+        return ((task, blend.name) for task, blend in BLENDS.items())
 
 
 @click.command(cls=SeveralCommand, help=HELP, short_help="Score models on a field.")
@@ -64,6 +73,7 @@ tasks = options.names_in("equipoise.recipes.concepts.blends", "BLENDS")
     "asked",
     cls=Several,
     commas=True,
+    type=TaskName(),
     metavar="TASK ...",
     help="Only these: similarity, clustering, entities, relations, quality.",
 )

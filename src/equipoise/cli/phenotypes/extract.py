@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,40 +10,51 @@ import click
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.phenotypes.choices import index_dir_option, ontology_option, threads_option
-from equipoise.cli.phenotypes.query import term_indexes
+from equipoise.cli.phenotypes.indexes import stored_indexes
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
     from equipoise.ontology.ontology import Ontology
-    from equipoise.tasks.extract import Candidates, Predictions
+    from equipoise.tasks.extract import Candidates, Document, Extracted, Predictions
 
 HELP = """
 \b
   eq phenotypes extract note.txt
-  eq phenotypes extract arztbrief.txt --model use --top-term-only --json
+  eq phenotypes extract arztbrief.txt --model tfidf: --chunk-threshold 0.6 --json
 
-Find the terms that a note speaks of, with what it asserts of each: affirmed, negated, uncertain, of a relative
-(family_history), or hypothetical. The text is cut (--chunkers, each cuts the pieces of the one before it),
-the terms of all pieces are found at once, and evidence for the same term is put together. English and German
-are told apart by themselves. A dash reads standard input.
+Find the terms that a note speaks of, and what it says of each: affirmed, negated, uncertain, of a
+relative (family_history), or hypothetical. The text is cut into pieces, the terms of all pieces are found
+at once, and evidence for the same term is put together. --all-terms lists every term above the threshold
+instead of the best of each piece. English and German are told apart; a dash reads standard input. A
+model that embeds needs an index (eq phenotypes index build --multi-vector); tfidf: needs none.
 """
 
-DEFAULT_MODEL = "tfidf:"
-"""Needs no index and no other package, so that the first note is read at once."""
+THRESHOLD = 0.55
+"""With the best term of each piece alone, what did best over notes and abstracts of two languages."""
 
 
 @click.command(help=HELP, short_help="Find the terms of a note, and who has them.")
 @click.argument("note", type=click.Path())
 @click.option("--model", metavar="MODEL", help="The model, such as use, tfidf: or sum:use+tfidf:.")
 @click.option(
-    "--chunkers", metavar="NAMES", help="Of paragraph, sentence, punctuation, conjunction, semantic, phrase."
+    "--chunkers",
+    metavar="NAMES",
+    help="How to cut, coarse first: paragraph, sentence, punctuation, conjunction, semantic, phrase.",
 )
-@click.option("--num-results", type=click.IntRange(min=1), help="Terms that are looked at for each piece.")
-@click.option("--chunk-threshold", type=float, help="The least score of a term in a piece.")
-@click.option("--min-confidence", type=float, help="The least mean score of a term in the note.")
-@click.option("--top-term-only/--all-terms", default=None, help="Only the first term of each piece.")
-@click.option("--no-assertions", is_flag=True, help="Take everything as affirmed.")
-@click.option("--language", metavar="CODE", help="en or de; by default it is guessed.")
+@click.option(
+    "--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="Terms of each piece."
+)
+@click.option(
+    "--chunk-threshold", type=float, default=THRESHOLD, show_default=True, help="Least score in a piece."
+)
+@click.option(
+    "--min-confidence", type=float, default=0.0, show_default=True, help="Least mean score in the note."
+)
+@click.option(
+    "--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term of each piece."
+)
+@click.option("--assertions/--no-assertions", default=True, help="Or take everything as affirmed.")
+@click.option("--language", metavar="CODE", help="en or de; guessed where it is not given.")
 @ontology_option
 @index_dir_option
 @threads_option
@@ -63,20 +73,112 @@ def extract(
 ) -> int:
     """See ``HELP``."""
     from equipoise.embed.retriever import retriever
+    from equipoise.ontology.index.fitting import models_of
     from equipoise.ontology.index.search import TermSystem
     from equipoise.ontology.load import load_ontology
-    from equipoise.tasks.extract import DEFAULT_CHUNKERS, Document, Settings, candidates, predict
+    from equipoise.recipes.phenotypes.settings import DEFAULT_MODEL
+    from equipoise.tasks.extract import DEFAULT_CHUNKERS, Document, candidates, predict
     from equipoise.tasks.extract.cut.named import cutters
 
-    text = _text_of(note)
-    document = Document("standard input" if note == "-" else note, text, language)
-    names = [name.strip() for name in chunkers.split(",")] if chunkers else list(DEFAULT_CHUNKERS)
-    settings = _settings(Settings(), choices)
-    cutters([name for name in names if name != "semantic"] or ["sentence"])  # a wrong name, before a long wait
-    terms = load_ontology(ontology)
+    document = Document("standard input" if note == "-" else note, _text_of(note), language)
     system = retriever(model or DEFAULT_MODEL, threads=threads)
-    finder = TermSystem(system, terms, index=term_indexes(system, index_dir, terms, multi=True))
-    found = candidates([document], finder, chunkers=names, num_results=min(settings.num_results, len(terms)))
-    predicted = predict(found, **settings.record() | {"num_results": found.depth})
-    _show(out, document.spoken, terms, found, predicted)
+    names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
+    stages = cutters([name.strip() for name in names], next(iter(models_of(system)), None))
+    terms = load_ontology(ontology)
+    indexes = stored_indexes(system, index_dir, terms, multi=True, option="--model")
+    finder = TermSystem(system, terms, index=indexes)
+    found = candidates([document], finder, chunkers=stages, num_results=choices["num_results"])
+    predicted = predict(found, **choices | {"num_results": found.depth})
+    _show(out, document, terms, found, predicted)
     return exits.DONE
+
+
+def _text_of(note: str) -> str:
+    from equipoise.data.text import read_text
+
+    text = sys.stdin.read() if note == "-" else read_text(note)
+    if not text.strip():
+        raise InputError(f"{'standard input' if note == '-' else note} is empty", hint="give a text to read")
+    return text
+
+
+def _show(
+    out: Output, document: Document, terms: Ontology, found: Candidates, predicted: Predictions
+) -> None:
+    (extracted,) = predicted.found
+    if out.json:
+        out.data(
+            {
+                "document": document.id,
+                "language": document.spoken,
+                "model": found.system,
+                "chunkers": found.chunkers,
+                "chunks": len(found),
+                "settings": predicted.settings.record(),
+                "ontology": {"name": terms.name, "release": terms.release},
+                "citation": terms.citation,
+                "terms": [_row(each, document, terms) for each in extracted],
+            }
+        )
+        return
+    from equipoise.report.table import Column, FittedTable
+    from equipoise.stats.numbers import figure
+
+    if extracted:
+        columns = [
+            Column("term", [each.term for each in extracted]),
+            Column("label", [_label(each, terms) for each in extracted], shortens="end"),
+            Column("assertion", [str(each.assertion) for each in extracted]),
+            Column("score", [figure(each.score, 2) for each in extracted], right=True),
+            Column("at", [_places(each) for each in extracted], rank=2),
+            Column("evidence", [_evidence(each, document) for each in extracted], rank=1, shortens="end"),
+        ]
+        out.show(FittedTable(columns))
+    for line in _notes(document, terms, found, predicted):
+        out.note(line)
+
+
+def _row(each: Extracted, document: Document, terms: Ontology) -> dict[str, Any]:
+    from equipoise.ontology.assertion.detect import judged
+
+    judgements = judged(document.text, each.spans, document.spoken)
+    return {
+        "id": each.term,
+        "label": _label(each, terms),
+        "assertion": each.assertion,
+        "score": each.score,
+        "evidence": [
+            {
+                "start_char": start,
+                "end_char": end,
+                "text": document.text[start:end],
+                "cues": [document.text[first:last] for first, last in judgement.cues],
+            }
+            for (start, end), judgement in zip(each.spans, judgements, strict=True)
+        ],
+    }
+
+
+def _label(each: Extracted, terms: Ontology) -> str:
+    return terms.labels[terms.place(each.term)]
+
+
+def _places(each: Extracted) -> str:
+    return ", ".join(f"{start}-{end}" for start, end in each.spans)
+
+
+def _evidence(each: Extracted, document: Document) -> str:
+    return " | ".join(" ".join(document.text[start:end].split()) for start, end in each.spans)
+
+
+def _notes(document: Document, terms: Ontology, found: Candidates, predicted: Predictions) -> list[str]:
+    """What was read and how, what would show more, and whose terms these are."""
+    (extracted,) = predicted.found
+    threshold = predicted.settings.chunk_threshold
+    notes = [f"{len(extracted)} terms in {len(found)} pieces; {document.spoken}; {found.system}"]
+    if not extracted and len(found):
+        best = found.scores[:, 0].max()
+        notes.append(
+            f"the best score is {best:.2f}, and the threshold {threshold:g}: lower --chunk-threshold"
+        )
+    return [*notes, terms.citation]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,19 +9,16 @@ import click
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.phenotypes.choices import (
-    folder_of,
     index_dir_option,
     multi_vector_option,
     ontology_option,
     threads_option,
 )
-from equipoise.errors import InputError, ParameterError, StoreError
+from equipoise.cli.phenotypes.indexes import stored_indexes
+from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from equipoise.embed.retriever import Retriever
     from equipoise.ontology.index.search import Found, TermSystem
-    from equipoise.ontology.index.store import TermIndex
-    from equipoise.ontology.ontology import Ontology
 
 HELP = """
 \b
@@ -36,9 +32,6 @@ label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your 
 character n-grams: of what works offline it finds most, in English and in German. A model that
 embeds needs an index (eq phenotypes index build); tfidf: and bm25: need none.
 """
-
-QUICK = ("hash", "static", "vectors")
-"""Kinds of models that embed all terms in seconds, so that no index need be built before."""
 
 ENGLISH = ("minilm", "glove", "wordllama")
 """Short names of models that were made for English."""
@@ -101,32 +94,12 @@ def query(
         multi=multi_vector,
         strategy=strategy,
         weights=_weights(weights),
-        index=_indexes(model, index_dir, terms, multi_vector),
+        index=stored_indexes(model, index_dir, terms, multi_vector),
     )
     depth = min(num_results, len(terms))
     found = system.search([text], depth) if store is None else _by_store(system, store, text, depth)
     _show(out, text, system, found, language)
     return exits.DONE
-
-
-def _indexes(system: Retriever, index_dir: str | None, terms: Ontology, multi: bool) -> tuple[TermIndex, ...]:
-    """The indexes of the models; those of quick ones may be absent."""
-    from equipoise.ontology.index.build import missing_indexes, open_index
-    from equipoise.ontology.index.fitting import models_of
-
-    folder = folder_of(index_dir)
-    missing = missing_indexes(folder, terms, system, multi)
-    slow = next((model for model in missing if model.spec.kind not in QUICK), None)
-    if slow is not None:
-        kind, flag = ("multi-vector", " --multi-vector") if multi else ("single-vector", "")
-        place = f" --index-dir {shlex.quote(index_dir)}" if index_dir else ""
-        raise StoreError(
-            f"there is no {kind} index of {terms.name} by {slow.card.spec} in {folder}",
-            hint=f"eq phenotypes index build --model-name {shlex.quote(slow.card.spec)}{flag}{place} "
-            "makes it, once; --model-name tfidf: needs none",
-        )
-    models = [model for model in models_of(system) if model not in missing]
-    return tuple(open_index(folder, terms, model, multi) for model in models)
 
 
 def _by_store(system: TermSystem, store: str, text: str, depth: int) -> Found:

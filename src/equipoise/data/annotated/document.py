@@ -27,7 +27,8 @@ _SPELLINGS = {
     "conditional": "hypothetical",
 }
 _NUMBERED = re.compile(r"([A-Za-z]+)\s*[:_]\s*(\d+)")
-_DIGITS = 7
+_SEVEN_DIGITS = ("HP", "MP", "MONDO", "GO", "UBERON")
+"""Ontologies whose ids are numbers of seven digits, which spreadsheets and people shorten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,12 @@ def assertion_of(given: str) -> str:
 
 
 def term_id(given: str) -> str:
-    """An id as ontologies write it: the prefix in capitals, a colon, seven digits at least.
+    """An id as its ontology writes it, where the way it writes is known; else without white space around it.
 
     >>> term_id("hp_1250"), term_id(" HP:0001250 "), term_id("heart-12")
     ('HP:0001250', 'HP:0001250', 'heart-12')
     """
     match = _NUMBERED.fullmatch(given.strip())
-    return f"{match[1].upper()}:{int(match[2]):0{_DIGITS}d}" if match else given.strip()
+    if match is None or match[1].upper() not in _SEVEN_DIGITS:
+        return given.strip()
+    return f"{match[1].upper()}:{int(match[2]):07d}"

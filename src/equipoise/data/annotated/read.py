@@ -1,4 +1,4 @@
-"""Annotated documents from a folder, a JSON or a JSONL file; what cannot be read is listed, the rest stays."""
+"""Annotated documents from a folder, a JSON or a JSONL file; what cannot be read is listed."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def _annotated(path: Path, dataset: str | None, source: str) -> Annotated:
         documents[document.id] = document
         problems += [Problem(where, each, lost=False) for each in told]
     if not documents:
-        told = str(problems[0]) if problems else f"{source} holds no document"
+        fact = str(problems[0]) if problems else f"{source} holds no document"
         hint = first_error.hint if first_error else f"give a folder with {FOLDER}/*.json, or a JSON file"
-        raise InputError(f"no document can be read: {told}", hint=hint)
+        raise InputError(f"no document can be read: {fact}", hint=hint)
     return Annotated(tuple(documents.values()), tuple(problems), source)
 
 

@@ -22,6 +22,7 @@ class Relatives:
     """
 
     links: Links
+    ancestors: Links
     keys: Ints
     pieces: Ints
 
@@ -32,7 +33,7 @@ class Relatives:
         both = np.concatenate([pairs, pairs[:, ::-1]])
         keys = np.sort(both[:, 0] * len(tree) + both[:, 1])
         links = Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
-        return cls(links, keys, _pieces(links))
+        return cls(links, Links.of(len(tree), pairs), keys, _pieces(links))
 
     def __len__(self) -> int:
         return len(self.links)
@@ -41,7 +42,7 @@ class Relatives:
         """Whether each other is a relative of its node, or the node itself."""
         wanted = nodes * len(self) + others
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return (self.keys[place] == wanted) | (nodes == others)
+        return np.asarray((self.keys[place] == wanted) | (nodes == others))
 
 
 def _pieces(links: Links) -> Ints:

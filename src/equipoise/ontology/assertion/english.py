@@ -17,6 +17,8 @@ _RELATIVE = (
 )
 _OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
 _WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|two|three|several|other) )*"
+_OPENING = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
+"""Where a statement begins."""
 _REPORTS = (
     "(?:reports?|reported|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies|denied)"
 )
@@ -116,7 +118,7 @@ RULES = Rules(
             Assertion.UNCERTAIN,
             Reach.BACKWARD,
             (
-                "(?:can ?not|could not) be (?:ruled out|excluded)",
+                "(?:cannot|can not|could not) be (?:ruled out|excluded)",
                 f"(?:{_WAS} )?not (?:been )?(?:ruled out|excluded)",
                 f"(?:{_WAS}|remains?) (?:also )?(?:possible|probable|likely|unlikely|suspected|questionable"
                 "|uncertain|unclear|unconfirmed|equivocal|doubtful)",
@@ -136,9 +138,9 @@ RULES = Rules(
                 "(?: (?:of|for))?",
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
                 f"(?:maternal|paternal) {_RELATIVE}",
+                f"(?:an?|one|two|another) {_WHICH}{_RELATIVE}(?= (?:has|had|have|is|was|were))",
                 # Without an article only where a sentence begins: a mother and her son may be the patients.
-                rf"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A)){_RELATIVE}"
-                "(?= (?:has|had|have|with|is|was|were|also)|:)",
+                f"{_OPENING}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also)|:)",
             ),
         ),
         Cues(
@@ -157,6 +159,7 @@ RULES = Rules(
                 "unless",
                 "in case of",
                 "in the event of",
+                rf"{_OPENING}should",
                 "should (?:he|she|they|the (?:patient|child)|there be)(?: (?:develop|have|experience))?",
                 "(?:at )?(?:(?:increased|high|higher|elevated) )?risk(?: factors?)? (?:of|for)",
                 "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",
@@ -173,14 +176,14 @@ RULES = Rules(
         Cues(Assertion.HYPOTHETICAL, Reach.BACKWARD, ("(?:should|were to) (?:occur|develop|recur|arise)",)),
     ),
     pseudo=(
-        r"no\.? ?\d+",
+        r"no\.?\x20?\d+",
         "no (?:significant |interval |further )?(?:change|increase|decrease|improvement|progression)s?",
         r"no (?:\w+ ){0,3}(?:doubt|cause|reason|treatment|therapy)",
         "without (?:a )?(?:doubt|difficulty|cause|treatment|therapy)",
         "not (?:only|necessarily|just|merely|solely|surprisingly)",
         "gram[- ]negative",
         "as likely as not",
-        f"{_OF_PATIENT}? ?{_RELATIVE} (?:also )?{_REPORTS}(?: that)?",
+        f"(?:{_OF_PATIENT} )?{_RELATIVE} (?:also )?{_REPORTS}(?: that)?",
         f"(?:according to|reported by|noticed by|noted by) {_OF_PATIENT} {_RELATIVE}",
         "risk of bias",
     ),

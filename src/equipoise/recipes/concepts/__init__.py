@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise.recipes.concepts.blends import BLENDS, Blend, Term
     from equipoise.recipes.concepts.evaluate import evaluate_concepts
     from equipoise.recipes.concepts.evaluation import ConceptEvaluation
-    from equipoise.recipes.concepts.reading import reading
+    from equipoise.recipes.concepts.readings import reading
     from equipoise.recipes.concepts.weighing import winning_shares
 
 _HOMES = {
@@ -28,7 +28,7 @@ _HOMES = {
     "ConceptEvaluation": "equipoise.recipes.concepts.evaluation",
     "Term": "equipoise.recipes.concepts.blends",
     "evaluate_concepts": "equipoise.recipes.concepts.evaluate",
-    "reading": "equipoise.recipes.concepts.reading",
+    "reading": "equipoise.recipes.concepts.readings",
     "winning_shares": "equipoise.recipes.concepts.weighing",
 }
 

@@ -8,6 +8,7 @@ from math import isnan
 from equipoise.recipes.concepts.blends import BLENDS, COMPOSITE, GENERAL_USE
 from equipoise.report.concepts_edition import Advice, Standing
 from equipoise.stats.result import Estimate
+from equipoise.types import labelled
 
 USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in BLENDS.values() if blend.use}
 """What each score decides."""
@@ -57,5 +58,5 @@ def _sentence(models: Sequence[str], count: int) -> str:
     """
     if len(models) > 1:
         named = f"{', '.join(models[:-1])} or {models[-1]}"
-        return f"{named}: not separated by this data"
+        return labelled(named, "not separated by this data")
     return models[0] if count > 1 else f"{models[0]}, the only one measured"

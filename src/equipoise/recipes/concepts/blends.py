@@ -15,7 +15,8 @@ COMPOSITE = "composite_score"
 class Term:
     """A part of a blend and how it enters: times a weight, capped, or taken from 1.
 
-    ``better`` is the direction of the part as it enters. ``fixed`` says that no model can change it.
+    ``better`` is the direction of the part as it enters, ``bounds`` are what it can be then. ``fixed`` says
+    that no model can change it.
 
     >>> Term("mae", 0.2, from_one=True).adds(0.25), str(Term("density", 0.3, cap=0.5))
     (0.15000000000000002, '0.3 x min(density, 0.5)')
@@ -26,6 +27,7 @@ class Term:
     cap: float | None = None
     from_one: bool = False
     better: Direction = Direction.UP
+    bounds: tuple[float, float] = (-1.0, 1.0)
     fixed: bool = False
 
     def entering(self, value: float) -> float:
@@ -55,8 +57,8 @@ class Blend:
 
     ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
     source recommends the model with the highest score for, and ``truth`` the figure that is held against what
-    people say, and that no scale and no collapse of the vectors can raise. ``luck`` says what its chance level
-    is the score of.
+    people say, and that no scale and no collapse of the vectors can raise. ``luck`` says whose score its
+    chance level is.
     """
 
     name: str
@@ -77,6 +79,16 @@ class Blend:
         return sum(term.adds(parts.get(term.part, nan)) for term in self.terms)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest that the score can be.
+
+        >>> BLENDS["similarity"].bounds
+        (-0.6000000000000001, 1.0)
+        """
+        low, high = (sum(term.weight * term.bounds[end] for term in self.terms) for end in (0, 1))
+        return low, high
+
+    @property
     def formula(self) -> str:
         """The sum in letters."""
         return " + ".join(map(str, self.terms))
@@ -91,7 +103,7 @@ _ALL = (
         "Semantic Similarity Tasks",
         "Spearman",
         "shuffled pairs",
-        (Term("accuracy", 0.4), Term("correlation", 0.4), Term("mae", 0.2, from_one=True)),
+        (Term("accuracy", 0.4, bounds=(0.0, 1.0)), Term("correlation", 0.4), Term("mae", 0.2, from_one=True)),
     ),
     Blend(
         "clustering_score",
@@ -101,7 +113,11 @@ _ALL = (
         "Concept Clustering",
         "ARI",
         "K-means on random directions of the same norms",
-        (Term("silhouette_score", 0.5), Term("cluster_coherence", 0.3), Term("cluster_separation", 0.2)),
+        (
+            Term("silhouette_score", 0.5),
+            Term("cluster_coherence", 0.3),
+            Term("cluster_separation", 0.2, bounds=(0.0, 2.0)),
+        ),
     ),
     Blend(
         "entity_recognition_score",
@@ -123,8 +139,8 @@ _ALL = (
         "all pairs of entities",
         (
             Term("relation_coherence", 0.4),
-            Term("graph_density", 0.3, cap=0.5, fixed=True),
-            Term("clustering_coefficient", 0.3, fixed=True),
+            Term("graph_density", 0.3, cap=0.5, bounds=(0.0, 0.5), fixed=True),
+            Term("clustering_coefficient", 0.3, bounds=(0.0, 1.0), fixed=True),
         ),
     ),
     Blend(
@@ -136,9 +152,9 @@ _ALL = (
         "",
         "random directions of the same norms",
         (
-            Term("diversity_score", 0.4),
-            Term("embedding_variance", 0.3, cap=1.0),
-            Term("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN),
+            Term("diversity_score", 0.4, bounds=(0.0, 2.0)),
+            Term("embedding_variance", 0.3, cap=1.0, bounds=(0.0, 1.0)),
+            Term("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
         ),
     ),
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from equipoise.data.field import Field, read_field
@@ -91,20 +90,18 @@ def _model(
 ) -> ModelScores:
     tell(f"{name}: embedding")
     system = embedder(model, **loading)
-    begun = perf_counter()
     try:
         encode = remembered(system.encode, field.texts)
         dims, fingerprint = system.dims, system.fingerprint
     finally:
         if system is not model:
             system.close()
-    seconds = perf_counter() - begun
     measured = {}
     for task in tasks:
         tell(f"{name}: {task}")
         observed = OBSERVERS[task](encode, field, name, seed)
         measured[task] = measure(observed, level=level, resamples=resamples, seed=seed)
-    return ModelScores(name, measured, dims, seconds, fingerprint)
+    return ModelScores(name, measured, dims, fingerprint)
 
 
 def chosen_tasks(field: Field, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:

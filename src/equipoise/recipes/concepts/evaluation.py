@@ -17,7 +17,7 @@ from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.recipes.concepts.advice import advise
 from equipoise.recipes.concepts.blends import BLENDS, COMPOSITE
 from equipoise.recipes.concepts.measured import Measured
-from equipoise.recipes.concepts.reading import reading
+from equipoise.recipes.concepts.readings import reading
 from equipoise.recipes.concepts.standings import composite, standing
 from equipoise.recipes.concepts.weighing import winning_shares
 from equipoise.report.concepts import concepts_report
@@ -34,7 +34,6 @@ class ModelScores:
     model: str
     tasks: Mapping[str, Measured]
     dims: int
-    seconds: float
     fingerprint: str = ""
 
 
@@ -110,7 +109,7 @@ class ConceptEvaluation:
     @property
     def recommendations(self) -> dict[str, str]:
         """For each use, the model to take, or those that the data do not separate."""
-        return {each.use: each.sentence for each in self.edition.advice}
+        return {each.use: each.text for each in self.edition.advice}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -164,6 +163,8 @@ class ConceptEvaluation:
         lacking = [BLENDS[task].name for task in self.weights if task in self.absent]
         if lacking:
             notes.append(f"{COMPOSITE} is undefined without {' and '.join(lacking)}")
+        if self.composite is not None and self.weights != dict.fromkeys(BLENDS, 1.0):
+            notes.append(f"{COMPOSITE} here is {self.composite.formula}")
         return tuple(notes)
 
     @property

@@ -17,7 +17,7 @@ from equipoise.types import Direction
 RESAMPLES = 200
 """Redraws of the units of a blend: its standard error is then known to 5 %."""
 
-FIXED = "a figure of the data, not of the model"
+FIXED = "fixed by the data"
 """Why a part has no interval that no model can change."""
 
 
@@ -89,7 +89,7 @@ def measure(
     estimate = Estimate(
         metric=blend.name,
         value=value,
-        interval=spread.interval(value, level),
+        interval=spread.interval(value, level).clipped(blend.bounds),
         n=sampling.count,
         undefined=0,
         chance=blend.value(observed.chance),

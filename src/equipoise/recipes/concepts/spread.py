@@ -39,7 +39,8 @@ class Sampling:
     @property
     def told(self) -> str:
         """What is drawn, for the caption."""
-        return f"{self.unit} in halves" if self.shares else f"{self.unit} with repetition"
+        how = "halves" if self.shares else "as many, with repetition"
+        return f"{self.count:,} {self.unit} ({how})"
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standi
         score=blend.name,
         title=blend.title,
         formula=blend.formula,
+        units=f"{sampling.count:,} {sampling.unit}",
         drawn=sampling.told,
         luck=blend.luck,
         method=first.observed.method,
@@ -59,24 +60,25 @@ def composite(
         name: combined([own[task].spread for task in shares], list(shares.values()))
         for name, own in scores.items()
     }
+    blends = [own.blend for own in next(iter(scores.values())).values() if own.blend.task in shares]
+    bounds = _weighed(blends, shares, 0), _weighed(blends, shares, 1)
     estimates = {}
     for name, own in scores.items():
         value = sum(share * own[task].value for task, share in shares.items())
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=spreads[name].interval(value, level),
+            interval=spreads[name].interval(value, level).clipped(bounds),
             n=sum(own[task].estimate.n for task in shares),
             undefined=0,
             chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
             better=Direction.UP,
             unit="blend",
         )
-    blends = [own.blend for own in next(iter(scores.values())).values()]
     return Standing(
         score=COMPOSITE,
         title="Composite",
-        formula=_formula([each for each in blends if each.task in shares], shares),
+        formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
         **_claims(estimates, spreads, level),
     )
@@ -92,6 +94,11 @@ def _entering(term: Term, part: Estimate) -> Estimate:
         chance=term.entering(part.chance),
         better=term.better,
     )
+
+
+def _weighed(blends: Sequence[Blend], shares: Mapping[str, float], end: int) -> float:
+    """One end of what the composite can be."""
+    return sum(shares[each.task] * each.bounds[end] for each in blends)
 
 
 def _formula(blends: Sequence[Blend], shares: Mapping[str, float]) -> str:

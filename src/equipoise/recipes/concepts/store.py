@@ -42,7 +42,7 @@ def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
                     "blend": own.tasks[task].blend.formula,
                     "resampled for the blend": own.tasks[task].observed.sampling.told,
                 },
-                cost={"dims": own.dims, "seconds": own.seconds},
+                cost={"dims": own.dims},
             )
             write_run(folder / RUNS / evidence / names[model], result, manifest=manifest)
     return write_results(folder, found.to_dict())

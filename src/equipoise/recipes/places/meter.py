@@ -12,8 +12,6 @@ from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeEr
 from equipoise.evidence.base import as_ids
 from equipoise.evidence.columns import host
 from equipoise.evidence.from_scores import on_host
-from equipoise.evidence.labels import Labels
-from equipoise.evidence.ranking import Ranking
 from equipoise.recipes.places.figures import CUTOFFS, label_figures, ranking_figures
 from equipoise.recipes.places.summary import PlaceSummary
 from equipoise.recipes.places.users import user_means
@@ -149,7 +147,7 @@ class PlaceMeter:
                 + (f"; {self.ignored} were left out by ignore_index" if self.ignored else ""),
                 hint="call update first",
             )
-        seen = _joined([batch.seen for batch in self.batches])
+        seen = Classified.joined([batch.seen for batch in self.batches])
         users, ids = (
             None if not given else np.concatenate(given)
             for given in (
@@ -216,23 +214,6 @@ def _rows_of(logits: Any, kept: Ints) -> Any:
 
     xp = array_namespace(logits)
     return xp.take(logits, xp.asarray(kept, device=device(logits)), axis=0)
-
-
-def _joined(parts: Sequence[Classified]) -> Classified:
-    """The rows of all parts, one part after another."""
-    labels = [part.labels for part in parts]
-    return Classified(
-        ranking=Ranking.concatenated([part.ranking for part in parts]),
-        labels=Labels(
-            np.concatenate([each.unit_ids for each in labels]),
-            np.concatenate([each.true for each in labels]),
-            np.concatenate([each.predicted for each in labels]),
-            labels[0].classes,
-            np.concatenate([part.tied_top for part in parts]),
-        ),
-        answerable=np.concatenate([part.answerable for part in parts]),
-        classes=parts[0].classes,
-    )
 
 
 def _by_id(ids: Ids) -> Ints:

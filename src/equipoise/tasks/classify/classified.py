@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,29 @@ class Classified:
 
     def __len__(self) -> int:
         return len(self.ranking)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Classified]) -> Classified:
+        """The rows of all parts, one part after another."""
+        labels = [part.labels for part in parts]
+        shares = [
+            None if any(each is None for each in column) else np.concatenate(column)
+            for column in zip(*((part.confidence, part.target_probability) for part in parts), strict=True)
+        ]
+        return cls(
+            ranking=Ranking.concatenated([part.ranking for part in parts]),
+            labels=Labels(
+                np.concatenate([each.unit_ids for each in labels]),
+                np.concatenate([each.true for each in labels]),
+                np.concatenate([each.predicted for each in labels]),
+                labels[0].classes,
+                np.concatenate([part.tied_top for part in parts]),
+            ),
+            answerable=np.concatenate([part.answerable for part in parts]),
+            classes=parts[0].classes,
+            confidence=shares[0],
+            target_probability=shares[1],
+        )
 
     @property
     def tied_top(self) -> Bools:

@@ -71,13 +71,15 @@ def reconstruct(
     relation: str = "parent",
     filtered: bool | None = None,
     unit_ids: Any = None,
+    device: Any = None,
 ) -> Reconstruction:
     """Rank the relatives of every node among all other nodes, by distance.
 
     ``vectors`` has one row a node, in the order of the tree. ``relation`` is the parent, all ancestors, or
     the closure: ancestors and descendants, as the hyperbolic-embedding papers have it. The node itself is no
     candidate. ``filtered`` drops the other relatives from above a relative; left alone it is raw for the
-    parent and filtered for the others. Points outside their space are refused by name; nothing is moved.
+    parent and filtered for the others. Points outside their space are refused by name; nothing is moved. A
+    ``device`` such as "cuda" ranks there, by products, which round.
 
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
     >>> found = reconstruct(tree, [[1.0], [0.0], [-2.0]])
@@ -98,7 +100,12 @@ def reconstruct(
         )
     complaints = _checked(space, points, tree)
     ids = list(tree.ids) if unit_ids is None else unit_ids
-    ranking = ranking_from_points(points, pairs, space, unit_ids=ids)
+    if device is None:
+        ranking = ranking_from_points(points, pairs, space, unit_ids=ids)
+    else:
+        from equipoise.evidence.from_device import ranking_from_points_on
+
+        ranking = ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
     return Reconstruction(
         tree=tree,
         geometry=space,

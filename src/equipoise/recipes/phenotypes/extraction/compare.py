@@ -36,9 +36,7 @@ def compare_runs(
     _refuse_other_modes(runs)
     first = next(iter(runs.values())).result
     results = [replace(run.result, system=name) for name, run in runs.items()]
-    return compare(
-        results, metrics or shown(first.names), primary=primary or first.names[0], **options
-    )
+    return compare(results, metrics or shown(first.names), primary=primary or first.names[0], **options)
 
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:

@@ -62,7 +62,7 @@ def points(budget: int, seed: int = 0) -> tuple[Point, ...]:
         confidence=CONFIDENCES,
     )
     drawn = np.random.default_rng([seed, len(every)]).permutation(len(every))[:budget]
-    return tuple(Point(**every[place]) for place in np.sort(drawn).tolist())  # type: ignore[arg-type]
+    return tuple(Point(**every[place]) for place in np.sort(drawn).tolist())
 
 
 def axes() -> dict[str, list[float]]:

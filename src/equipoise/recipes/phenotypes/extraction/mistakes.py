@@ -89,5 +89,3 @@ class _Family:
         if any(self.parents(term) & self.parents(other) for other in terms):
             return Kind.SIBLING
         return Kind.OTHER
-
-

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.checks.catalogue import examine
+from equipoise.checks.subjects import Scored
 from equipoise.evidence.sets import Sets
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.phenotypes.extraction.figures import figures
@@ -52,9 +54,21 @@ def result_of(sets: Sets, system: str, gold: Gold, settings: ExtractionSettings)
         resamples=settings.resamples if settings.bootstrap else 1,
         seed=settings.seed,
     )
-    if not settings.bootstrap:
-        result = replace(result, estimates={name: _bare(each) for name, each in result.estimates.items()})
+    result = as_asked(result, settings)
     return replace(result, settings={**result.settings, **terms_of(gold, settings)})
+
+
+def as_asked(result: Result, settings: ExtractionSettings) -> Result:
+    """The result without intervals, where none were asked for; nothing is found on intervals then."""
+    if settings.bootstrap:
+        return result
+    bare = {
+        name: replace(each, interval=Interval.unknown(NO_INTERVAL, level=each.interval.level))
+        for name, each in result.estimates.items()
+    }
+    result = replace(result, estimates=bare)
+    known = {metric.name: metric for metric in figures(settings.averaging, settings.mode)}
+    return replace(result, findings=examine(Scored(result, known)))
 
 
 def terms_of(gold: Gold, settings: ExtractionSettings) -> dict[str, Any]:
@@ -102,7 +116,3 @@ def _shown(gold: Gold, text: str, each: Extracted, entries: set[tuple[str, str]]
 
 def _named(gold: Gold, term: str) -> str:
     return f"{term} {gold.ontology.labels[gold.ontology.place(term)]}"
-
-
-def _bare(estimate: Any) -> Any:
-    return replace(estimate, interval=Interval.unknown(NO_INTERVAL, level=estimate.interval.level))

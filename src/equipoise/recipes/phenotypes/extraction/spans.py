@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from equipoise.data.annotated import Annotation
-from equipoise.types import Floats
-from equipoise.recipes.phenotypes.extraction.figures import leading
-from equipoise.recipes.phenotypes.extraction.gold import Gold
-from equipoise.recipes.phenotypes.extraction.settings import ExtractionSettings
-from equipoise.run.scoring import evaluate
 from equipoise.evidence.sets import Sets
 from equipoise.ontology.index.search import TermSystem
+from equipoise.recipes.phenotypes.extraction.figures import leading
+from equipoise.recipes.phenotypes.extraction.gold import Gold
+from equipoise.recipes.phenotypes.extraction.score import as_asked
+from equipoise.recipes.phenotypes.extraction.settings import ExtractionSettings
+from equipoise.run.scoring import evaluate
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tabled import result_of_values
 from equipoise.tasks.extract import Candidates, Chunk, Predictions, predict, retrieved
+from equipoise.types import Floats
 
 FIRST = "gold span finds its term first"
 
@@ -98,8 +99,8 @@ def gold_spans(
     of_span = {name: {each.term for each in terms} for name, terms in predict(found, **_choice(settings))}
     reach = np.array([each.term in of_span[name] for name, (_, each) in zip(names, marked, strict=True)])
     return GoldSpans(
-        asked,
-        _scored(gold, found, settings),
+        as_asked(asked, settings),
+        as_asked(_scored(gold, found, settings), settings),
         int(hit.sum()),
         int((~hit & reach).sum()),
         int((~hit & ~reach).sum()),

@@ -25,9 +25,7 @@ def write_extraction(folder: Path, found: Extraction) -> Path:
     """Write everything; the results file comes last, so that whoever finds it finds the run as well."""
     refuse_unwritable(folder)
     gold, settings = found.gold, found.settings
-    begun = Manifest.start(
-        found.result.system, command=without_secrets(found.command), seed=settings.seed
-    )
+    begun = Manifest.start(found.result.system, command=without_secrets(found.command), seed=settings.seed)
     manifest = replace(
         begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_sentence),
         parameters={

@@ -27,6 +27,4 @@ def term_system(model: Any, ontology: Ontology, settings: ExtractionSettings) ->
             if settings.index_dir is not None:
                 raise
             indexes = ()
-        yield TermSystem(
-            system, ontology, multi=settings.multi, strategy=settings.strategy, index=indexes
-        )
+        yield TermSystem(system, ontology, multi=settings.multi, strategy=settings.strategy, index=indexes)

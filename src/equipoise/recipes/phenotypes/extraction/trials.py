@@ -17,7 +17,7 @@ from equipoise.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """F1 of every document (column) by every configuration (row), and the mean precision and recall of each."""
+    """F1 of every document (column) by every configuration (row), and the mean precision and recall."""
 
     settings: tuple[Settings, ...]
     f1: Floats
@@ -25,18 +25,14 @@ class Trials:
     recall: Floats
 
 
-def trials_of(
-    found: Candidates, gold: Gold, settings: tuple[Settings, ...], mode: Mode
-) -> Trials:
+def trials_of(found: Candidates, gold: Gold, settings: tuple[Settings, ...], mode: Mode) -> Trials:
     """Predict and score with every configuration."""
     rows = [_scored(sets_of(gold, predict(found, **each.record())), mode) for each in settings]
     f1, precision, recall = zip(*rows, strict=True)
     return Trials(settings, np.array(f1), np.array(precision), np.array(recall))
 
 
-def nested_sets(
-    found: Candidates, gold: Gold, trials: Trials, chosen: list[int]
-) -> Sets:
+def nested_sets(found: Candidates, gold: Gold, trials: Trials, chosen: list[int]) -> Sets:
     """What each document holds by the configuration that was chosen without it."""
     by_trial = {place: predict(found, **trials.settings[place].record()).sets() for place in set(chosen)}
     names = [document.id for document in gold.documents]

@@ -180,7 +180,11 @@ class _Choice:
             )
         )
         return cls(
-            nested.values, trial_of.tolist(), folds, errors, nested_interval(nested, errors, bounds=(0.0, 1.0))
+            nested.values,
+            trial_of.tolist(),
+            folds,
+            errors,
+            nested_interval(nested, errors, bounds=(0.0, 1.0)),
         )
 
 
@@ -191,7 +195,7 @@ def _params(settings: Pipeline) -> dict[str, Any]:
 def _result(
     name: str, tuning: Tuning, choice: _Choice, sets: Sets, gold: Gold, settings: ExtractionSettings
 ) -> Result:
-    """A value a document: of what was chosen without it. Chance is that of its sets dealt to the documents."""
+    """A value a document, of what was chosen without it; chance deals the sets to documents at random."""
     metric = SetF1("macro", settings.mode)
     nested = bool(choice.folds)
     drawn = [str(settings.seed), str(len(choice.folds)), gold.annotated.fingerprint]

@@ -73,7 +73,7 @@ class ExtractionTuning:
                     unseen=tuple(
                         (metric.name, metric.measure(each.sets).value)
                         for average in ("micro", "macro")
-                        for metric in leading(average, self.settings.mode)  # type: ignore[arg-type]
+                        for metric in leading(average, self.settings.mode)
                     ),
                 )
                 for each in self.models

@@ -1,0 +1,1 @@
+"""``eq phenotypes extraction``: terms found in documents, measured against what people found."""

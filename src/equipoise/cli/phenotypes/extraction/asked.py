@@ -1,0 +1,111 @@
+"""Options that ``extraction run`` and ``tune`` share, and how problems with documents are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output
+from equipoise.cli.phenotypes.choices import index_dir_option, ontology_option, threads_option
+
+if TYPE_CHECKING:
+    from equipoise.recipes.phenotypes.extraction.gold import Gold
+    from equipoise.types import Finding
+
+measures = options.names_in("equipoise.ontology.measures", "MEASURES")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, beside the documents and the parameters of the pipeline."""
+
+    dataset: str | None
+    output: str | None
+    ontology: str
+    index_dir: str | None
+    chunkers: str | None
+    multi_vector: bool
+    include_assertions: bool
+    no_bootstrap_ci: bool
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+    fail_on: str | None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the recipe."""
+        named = [each.strip() for each in (self.chunkers or "").split(",") if each.strip()]
+        return {
+            **({"chunkers": tuple(named)} if named else {}),
+            "multi": self.multi_vector,
+            "include_assertions": self.include_assertions,
+            "bootstrap": not self.no_bootstrap_ci,
+            "level": self.level,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "threads": self.threads,
+            "index_dir": self.index_dir,
+        }
+
+
+def asking(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All shared options as one argument ``asked``."""
+
+    @wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        own = {name: given.pop(name) for name in Asked.__dataclass_fields__}
+        return command(*args, asked=Asked(**own), **given)
+
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name."),
+    click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
+    ontology_option,
+    index_dir_option,
+    click.option(
+        "--chunkers",
+        metavar="LIST",
+        help="How texts are cut, one after the other: paragraph,sentence,punctuation,conjunction,semantic.",
+    ),
+    click.option(
+        "--multi-vector/--single-vector",
+        default=True,
+        help="A vector for each text of a term (the default), or one a term.",
+    ),
+    click.option(
+        "--include-assertions", is_flag=True, help="Lead with figures that count a wrong assertion as wrong."
+    ),
+    click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
+    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option(
+        "--resamples",
+        type=click.IntRange(min=1),
+        default=2000,
+        show_default=True,
+        help="Bootstrap resamples of the documents.",
+    ),
+    options.seed_option,
+    threads_option,
+    options.fail_option,
+)
+
+
+def ended(out: Output, gold: Gold, findings: tuple[Finding, ...], fail_on: str | None) -> int:
+    """Every lost document is told on standard error and makes the run partial; else a gate may close."""
+    for problem in gold.lost:
+        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": ""}
+        out.error(fields, f"left out: {problem}")
+    if gold.lost:
+        return exits.FAILED_UNITS
+    return exits.gate(out, findings, fail_on)

@@ -1,0 +1,180 @@
+"""Exact search where the vectors lie on a GPU: blocks of queries against the whole corpus, made there.
+
+As many queries are taken at a time as the free memory allows. Only what is kept travels back. Products are in
+the precision of the points; coarser ones are asked for by name, and their scores differ as their digits do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
+from equipoise.geometry.base import Geometry
+from equipoise.geometry.search import Neighbours, checked_pair
+from equipoise.geometry.twins import twins
+from equipoise.types import Ints, need
+
+PRECISIONS = ("full", "tf32", "bf16")
+"""Of the products: as the points are; 10 bits of fraction in each factor; 7 bits."""
+
+SHARE = 0.4
+"""Of the free memory that a block of scores may take: comparing and selecting need as much again."""
+
+_HOST_BYTES = 1 << 29
+"""For a block where the device is the processor itself."""
+
+
+def torch_device(name: Any) -> Any:
+    """The device by name, where it is there.
+
+    >>> str(torch_device("cpu"))  # doctest: +SKIP
+    'cpu'
+    """
+    torch = need("torch", extra="torch")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UnknownNameError.of("device", str(name), ("cuda", "cuda:0", "mps", "cpu")) from error
+    there = {
+        "cuda": lambda: torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available,
+    }
+    if not there.get(device.type, lambda: True)():
+        raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
+    return device
+
+
+@dataclass(frozen=True)
+class DeviceSearch:
+    """A prepared corpus on a device; copies of a point take the score of the first.
+
+    ``place`` says for each corpus row which distinct point it is.
+    """
+
+    geometry: Geometry
+    corpus: Any
+    place: Any
+    total: int
+    precision: str = "full"
+
+    @classmethod
+    def of(
+        cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry, device: Any, precision: str
+    ) -> tuple[DeviceSearch, Any]:
+        """The corpus, made ready and sent, and the queries beside it."""
+        import torch
+
+        if precision not in PRECISIONS:
+            raise UnknownNameError.of("precision", precision, PRECISIONS)
+        where = torch_device(device)
+        space, left, right = checked_pair(queries, corpus, geometry)
+        copies = twins(right)
+        distinct = copies.distinct
+        prepared = space.prepare_corpus(right)
+        rows = prepared.rows if prepared.scale is None else prepared.rows * prepared.scale[:, None]
+        kept = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=where)
+        place = None
+        if len(distinct) < len(right):
+            position = np.zeros(len(right), dtype=np.int64)
+            position[distinct] = np.arange(len(distinct))
+            place = torch.as_tensor(position[copies.first], device=where)
+        search = cls(space, kept, place, len(right), precision)
+        return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=where)
+
+    def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
+        """Rows of queries with their scores against every corpus row, higher is nearer; on the device."""
+        rows = rows_at_once(self.corpus, self.total, block_bytes)
+        corpus = self.corpus.bfloat16() if self.precision == "bf16" else self.corpus
+        with _products(self.precision):
+            for start in range(0, len(queries), rows):
+                part = slice(start, min(start + rows, len(queries)))
+                scores = (queries[part].to(corpus.dtype) @ corpus.T).to(self.corpus.dtype)
+                yield part, scores if self.place is None else scores[:, self.place]
+
+
+def rows_at_once(corpus: Any, total: int, block_bytes: int | None) -> int:
+    """How many queries' scores fit in the free memory of the device, at least one."""
+    if block_bytes is not None and block_bytes < 1:
+        raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
+    room = block_bytes or int(SHARE * free_bytes(corpus.device))
+    return max(1, room // max(1, total * corpus.element_size()))
+
+
+def free_bytes(device: Any) -> int:
+    """The free memory of a device; where it shares that of the host, a modest part of it."""
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else _HOST_BYTES
+
+
+def nearest_on_device(
+    queries: ArrayLike,
+    corpus: ArrayLike,
+    k: int,
+    *,
+    geometry: str | Geometry = "cosine",
+    device: Any = "cuda",
+    precision: str = "full",
+    block_bytes: int | None = None,
+) -> Neighbours:
+    """The k nearest corpus points of every query, as ``search.nearest`` gives them, found on a device.
+
+    Scores agree with the host's to rounding: the product adds in another order there.
+    """
+    import torch
+
+    if k < 1:
+        raise ParameterError(f"k is {k}; it must be 1 or more")
+    search, left = DeviceSearch.of(queries, corpus, geometry, device, precision)
+    k = min(k, search.total)
+    indices = torch.empty((len(left), k), dtype=torch.int64, device=left.device)
+    scores = torch.empty((len(left), k), dtype=left.dtype, device=left.device)
+    for part, block in search.blocks(left, block_bytes):
+        indices[part], scores[part] = _best(block, k)
+    return Neighbours(_host(indices), _host(scores))
+
+
+def _best(block: Any, k: int) -> tuple[Any, Any]:
+    """The k largest of each row; equal ones in the order of their columns, also at the end of the list."""
+    import torch
+
+    scores, indices = torch.topk(block, k, dim=1)
+    # A stable sort of the columns first, so that the order by score keeps that of the columns among equals.
+    indices, order = indices.sort(dim=1)
+    scores, again = scores.gather(1, order).sort(dim=1, descending=True, stable=True)
+    indices = indices.gather(1, again)
+    crowded = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
+    if len(crowded):
+        exact, columns = block[crowded].sort(dim=1, descending=True, stable=True)
+        scores[crowded], indices[crowded] = exact[:, :k], columns[:, :k]
+    return indices, scores
+
+
+def _host(values: Any) -> Any:
+    return values.cpu().numpy()
+
+
+@contextmanager
+def _products(precision: str) -> Iterator[None]:
+    """Products without hidden rounding, unless it was asked for; as before afterwards."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def positions(values: Ints, device: Any) -> Any:
+    """Whole numbers as a tensor of the device."""
+    import torch
+
+    return torch.as_tensor(values, device=device)

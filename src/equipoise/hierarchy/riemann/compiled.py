@@ -1,0 +1,262 @@
+"""The same training compiled by numba, one piece at a time: no batch, and no Python between two points.
+
+Spaces differ by a flag. In curved space the separation of two points is the cosh of their distance, in flat
+space its square; both order points as the distance does and need no logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+from equipoise.types import Floats, Ints
+
+F = TypeVar("F", bound=Callable[..., Any])
+compiled: Callable[[F], F] = numba.njit(cache=True, fastmath={"nsz", "arcp", "contract", "afn", "reassoc"})
+
+LONGEST_STEP = 0.5
+NEGLIGIBLE = 1e-7
+"""A pull below this share moves nobody."""
+
+
+@compiled
+def separation(u: Floats, points: Floats, y: int, curved: bool) -> float:
+    """The cosh of the distance in curved space, its square in flat space."""
+    total = 0.0
+    if curved:
+        total = u[0] * points[y, 0]
+        for i in range(1, len(u)):
+            total -= u[i] * points[y, i]
+        return max(total, 1.0 + 1e-12)
+    for i in range(len(u)):
+        total += (u[i] - points[y, i]) ** 2
+    return max(total, 1e-24)
+
+
+@compiled
+def distance_of(apart: float, curved: bool) -> tuple[float, float]:
+    """The distance of a separation, and one over the length of ``factor * u - y`` (its sinh when curved)."""
+    if curved:
+        sine = math.sqrt(apart * apart - 1.0)
+        return math.log(apart + sine), 1.0 / sine
+    distance = math.sqrt(apart)
+    return distance, 1.0 / distance
+
+
+@compiled
+def bounded(points: Floats, y: int, square: float, curved: bool, reach: float) -> None:
+    """Bring a point back inside the reach (a length of space coordinates), and set its time coordinate."""
+    if square > reach * reach:
+        shrink = reach / math.sqrt(square)
+        for i in range(1 if curved else 0, points.shape[1]):
+            points[y, i] *= shrink
+        square = reach * reach
+    if curved:
+        points[y, 0] = math.sqrt(1.0 + square)
+
+
+@compiled
+def push(
+    points: Floats, y: int, u: Floats, step: float, apart: float, inverse: float, curved: bool, reach: float
+) -> None:
+    """Move y by ``step`` along the geodesic away from u; a negative step leads towards it."""
+    step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
+    if curved:
+        half = step * step
+        cosh, sinh = 1.0 + half * (0.5 + half / 24.0), step * (1.0 + half / 6.0)
+        keep, share = cosh + sinh * apart * inverse, sinh * inverse
+    else:
+        keep, share = 1.0 + step * inverse, step * inverse
+    square = 0.0
+    for i in range(1 if curved else 0, len(u)):
+        moved = keep * points[y, i] - share * u[i]
+        points[y, i] = moved
+        square += moved * moved
+    bounded(points, y, square, curved, reach)
+
+
+@compiled
+def walk(points: Floats, x: int, u: Floats, tangent: Floats, rate: float, curved: bool, reach: float) -> None:
+    """Move x, which was at u, against a summed gradient."""
+    square = -tangent[0] * tangent[0] if curved else 0.0
+    first = 1 if curved else 0
+    for i in range(first, len(u)):
+        square += tangent[i] * tangent[i]
+    length = math.sqrt(max(square, 0.0))
+    if length * rate < 1e-12:
+        return
+    step = min(length * rate, LONGEST_STEP)
+    keep, share = 1.0, step / length
+    if curved:
+        keep, share = math.cosh(step), math.sinh(step) / length
+    square = 0.0
+    for i in range(first, len(u)):
+        points[x, i] = keep * u[i] - share * tangent[i]
+        square += points[x, i] * points[x, i]
+    bounded(points, x, square, curved, reach)
+
+
+@compiled
+def is_relative(targets: Ints, low: int, high: int, y: int) -> bool:
+    """Whether y stands in a sorted run."""
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if targets[middle] < y:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and targets[low] == y
+
+
+@compiled
+def candidate(
+    nth: int,
+    x: int,
+    counts: tuple[int, int, int],
+    memory: Ints,
+    pool: tuple[Ints, Ints, Ints],
+    links: tuple[Ints, Ints],
+    ancestors: tuple[Ints, Ints],
+) -> int:
+    """The nth new candidate of x: at large, kin, or remembered by the remembered; -1 for nobody."""
+    members, low, high = pool
+    if nth < counts[0]:
+        return int(members[np.random.randint(low[x], high[x])])
+    if nth < counts[0] + counts[1]:
+        begin, end = ancestors[0][x], ancestors[0][x + 1]
+        if begin == end:
+            return -1
+        above = ancestors[1][np.random.randint(begin, end)]
+        return int(links[1][np.random.randint(links[0][above], links[0][above + 1])])
+    via = memory[x, np.random.randint(0, memory.shape[1])]
+    return -1 if via < 0 else int(memory[via, np.random.randint(0, memory.shape[1])])
+
+
+@compiled
+def meet(
+    x: int,
+    u: Floats,
+    points: Floats,
+    curved: bool,
+    limit: float,
+    counts: tuple[int, int, int],
+    memory: Ints,
+    pool: tuple[Ints, Ints, Ints],
+    links: tuple[Ints, Ints],
+    ancestors: tuple[Ints, Ints],
+    who: Ints,
+    apart: Floats,
+    kept: Floats,
+) -> int:
+    """Fill ``who`` and ``apart`` with strangers within the limit, and keep the nearest of all in memory."""
+    found, worst = 0, 0
+    size = memory.shape[1]
+    for slot in range(size):
+        y = memory[x, slot]
+        kept[slot] = 1e300 if y < 0 else separation(u, points, y, curved)
+        if kept[slot] > kept[worst]:
+            worst = slot
+        if y >= 0 and kept[slot] <= limit:
+            who[found], apart[found] = y, kept[slot]
+            found += 1
+    for nth in range(counts[0] + counts[1] + counts[2]):
+        y = candidate(nth, x, counts, memory, pool, links, ancestors)
+        if y < 0 or y == x:
+            continue
+        gap = separation(u, points, y, curved)
+        if gap > limit and gap >= kept[worst]:
+            continue
+        if is_relative(links[1], links[0][x], links[0][x + 1], y) or (memory[x] == y).any():
+            continue
+        if gap <= limit:
+            who[found], apart[found] = y, gap
+            found += 1
+        if gap < kept[worst]:
+            memory[x, worst], kept[worst] = y, gap
+            for slot in range(size):
+                if kept[slot] > kept[worst]:
+                    worst = slot
+    return found
+
+
+@compiled
+def weigh(near: Floats, far: Floats, sharpness: float, pull: Floats, push_by: Floats) -> float:
+    """Fill in the derivatives of the loss by the distances, over the sharpness; returns the summed loss."""
+    nearest = far.min()
+    crowd = 0.0
+    for j in range(len(far)):
+        push_by[j] = math.exp(-sharpness * (far[j] - nearest))
+        crowd += push_by[j]
+    loss, shares = 0.0, 0.0
+    for j in range(len(near)):
+        weight = math.exp(min(-sharpness * (near[j] - nearest), 500.0))
+        total = weight + crowd
+        loss += math.log(total) + max(sharpness * (near[j] - nearest), -500.0)
+        pull[j] = crowd / total
+        shares += 1.0 / total
+    for j in range(len(far)):
+        push_by[j] *= shares
+    return loss
+
+
+@compiled
+def epoch(
+    points: Floats,
+    curved: bool,
+    reach: float,
+    pieces: Ints,
+    order: Ints,
+    counts: tuple[int, int, int],
+    memory: Ints,
+    pool: tuple[Ints, Ints, Ints],
+    links: tuple[Ints, Ints],
+    ancestors: tuple[Ints, Ints],
+    sharpness: float,
+    rate: float,
+    margin: float,
+    seed: int,
+) -> float:
+    """One walk over the pieces in this order; moves the points in place and returns the summed loss."""
+    np.random.seed(seed)
+    width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
+    crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
+    tangent = np.empty(width)
+    a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    far_a, far_d, far_inverse = np.empty(crowd), np.empty(crowd), np.empty(crowd)
+    far_weight, who, kept = np.empty(crowd), np.empty(crowd, np.int64), np.empty(memory.shape[1])
+    loss = 0.0
+    for piece in order:
+        x, begin, end = pieces[piece]
+        m = end - begin
+        u = points[x].copy()
+        tangent[:] = 0.0
+        for j in range(m):
+            a[j] = separation(u, points, links[1][begin + j], curved)
+            d[j], inverse[j] = distance_of(a[j], curved)
+        farthest = min(d[:m].max() + margin, 350.0 if curved else 1e150)
+        limit = math.cosh(farthest) if curved else farthest * farthest
+        k = meet(x, u, points, curved, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
+        if k == 0:
+            continue
+        for j in range(k):
+            far_d[j], far_inverse[j] = distance_of(far_a[j], curved)
+        loss += weigh(d[:m], far_d[:k], sharpness, weight, far_weight)
+        for j in range(m + k):
+            near = j < m
+            i = j if near else j - m
+            y = links[1][begin + i] if near else who[i]
+            force = weight[i] if near else -far_weight[i]
+            if abs(force) < NEGLIGIBLE:
+                continue
+            gap, over = (a[i], inverse[i]) if near else (far_a[i], far_inverse[i])
+            factor = gap if curved else 1.0
+            for c in range(width):
+                tangent[c] += force * over * (factor * u[c] - points[y, c])
+            push(points, y, u, -rate * force, gap, over, curved, reach)
+        walk(points, x, u, tangent, rate, curved, reach)
+    return loss

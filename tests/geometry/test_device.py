@@ -1,0 +1,80 @@
+"""Search and ranks on a device are those of the host, whatever the block: on the processor, and on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.errors import MissingExtraError, UnknownNameError
+from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.search import nearest
+
+torch = pytest.importorskip("torch")
+from equipoise.geometry.device import nearest_on_device, torch_device  # noqa: E402
+
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")),
+]
+GEOMETRIES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
+
+
+def points(geometry: str, count: int, seed: int, dims: int = 6) -> np.ndarray:
+    """Points that are valid in the geometry, a few of them twice."""
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=(count, dims)) * 0.3
+    if geometry == "poincare":
+        found /= 1.0 + np.linalg.norm(found, axis=1, keepdims=True)
+    if geometry == "lorentz":
+        found = np.concatenate([np.sqrt(1 + (found**2).sum(1, keepdims=True)), found], axis=1)
+    found[1::7] = found[0]
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("block_bytes", [None, 1, 5000])
+def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
+    queries, corpus = points(geometry, 23, 1), points(geometry, 90, 2)
+    mine = nearest_on_device(queries, corpus, 12, geometry=geometry, device=device, block_bytes=block_bytes)
+    hosts = nearest(queries, corpus, 12, geometry=geometry)
+    np.testing.assert_array_equal(mine.indices, hosts.indices)
+    np.testing.assert_allclose(mine.scores, hosts.scores, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("block_bytes", [None, 1, 5000])
+def test_ranks_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
+    corpus = points(geometry, 90, 3)
+    rng = np.random.default_rng(4)
+    relevant = [
+        sorted({int(each) for each in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)
+    ]
+    options = {"geometry": geometry, "exclude": np.arange(90)}
+    mine = Ranking.from_embeddings(
+        corpus, corpus, relevant, device=device, block_bytes=block_bytes, **options
+    )
+    hosts = Ranking.from_embeddings(corpus, corpus, relevant, **options)
+    for column in ("above", "tied", "before", "gain", "candidates"):
+        np.testing.assert_array_equal(getattr(mine, column), getattr(hosts, column))
+
+
+def test_equal_scores_at_the_end_of_the_list_are_taken_in_the_order_of_their_rows() -> None:
+    found = nearest_on_device(np.ones((1, 2)), np.ones((9, 2)), 4, device="cpu")
+    assert found.indices.tolist() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_coarser_products_are_near_the_full_ones(precision: str) -> None:
+    queries, corpus = (points("cosine", size, 5).astype(np.float32) for size in (7, 40))
+    mine = nearest_on_device(queries, corpus, 40, device="cpu", precision=precision)
+    hosts = nearest(queries, corpus, 40)
+    np.testing.assert_allclose(mine.scores, hosts.scores, atol=0.02)
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    with pytest.raises(MissingExtraError, match="no device cuda:99"):
+        torch_device("cuda:99")
+    with pytest.raises(UnknownNameError, match="device"):
+        torch_device("coda")
