@@ -51,15 +51,15 @@ def extra_megabytes(work: Callable[[], object]) -> float:
     # Give back what building the input has freed, and forget its peak.
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
-    before = _peak_kilobytes()
+    before = peak_kilobytes()
     kept = work()
-    extra = (_peak_kilobytes() - before) / 1024
+    extra = (peak_kilobytes() - before) / 1024
     del kept
     assert extra > 0, "no growth was seen: the measurement is broken"
     return extra
 
 
-def _peak_kilobytes() -> int:
+def peak_kilobytes() -> int:
     """The peak of this program alone; ru_maxrss would begin with the peak of the process that started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])

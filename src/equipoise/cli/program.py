@@ -39,6 +39,9 @@ COMMANDS = {
     ),
     "demo": Entry("equipoise.cli.demo:demo", "Compare systems on data that comes with the program."),
     "embed": Entry("equipoise.cli.embed:embed", "Embed the texts of a file; nothing is embedded twice."),
+    "index-quality": Entry(
+        "equipoise.cli.index_quality:index_quality", "Measure what a vector index loses, and how fast it is."
+    ),
     "cache": Entry("equipoise.cli.cache:cache", "Show or shrink the cache of vectors."),
     "ls": Entry("equipoise.cli.ls:ls", "List models, metrics, checks or tests."),
     "explain": Entry("equipoise.cli.explain:explain", "Explain a metric, a test or a code such as EQ301."),

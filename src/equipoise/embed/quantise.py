@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from equipoise.data.sharding import as_int8
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.spec import Spec
 from equipoise.errors import ParameterError, did_you_mean
@@ -94,9 +95,8 @@ def unit(vectors: Vectors) -> Vectors:
 
 def through_int8(vectors: Vectors) -> Vectors:
     """Whole numbers from -127 to 127, scaled by each vector's own largest coordinate."""
-    largest = np.abs(vectors).max(axis=1, keepdims=True)
-    step = np.where(largest > 0, largest, np.float32(1)) / np.float32(127)
-    return np.asarray(np.rint(vectors / step) * step, dtype=np.float32)
+    whole, steps = as_int8(vectors)
+    return whole * steps
 
 
 def through_bits(vectors: Vectors, *, unit_length: bool) -> Vectors:

@@ -55,6 +55,24 @@ def above_and_tied(
     return (_wide if scores.shape[1] >= _WIDE else _several_each)(scores, thresholds, counts)
 
 
+def above(scores: NDArray[Any], limits: NDArray[Any]) -> Ints:
+    """How many scores of each row are strictly above the limit of the row, which need not be among them.
+
+    >>> above(np.array([[3.0, 1.0, 2.0]]), np.array([1.5]))
+    array([2])
+    """
+    rows, width = scores.shape
+    counts = np.empty(rows, dtype=np.int64)
+    step = max(1, _ROW_BLOCK_BYTES // max(1, width * scores.itemsize))
+    flags = np.zeros((min(step, rows), -(-width // _LANES) * _LANES), dtype=bool)
+    for start in range(0, rows, step):
+        part = slice(start, min(start + step, rows))
+        some = flags[: part.stop - start]
+        np.greater(scores[part], limits[part, None], out=some[:, :width])
+        counts[part] = _count_rows(some)
+    return counts
+
+
 def _look_for_nan(scores: NDArray[Any]) -> None:
     if scores.size and np.isnan(scores.max()):
         raise NotANumberError(int(np.flatnonzero(np.isnan(scores).any(axis=1))[0]))

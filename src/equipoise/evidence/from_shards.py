@@ -6,7 +6,7 @@ the vectors themselves, the same however the corpus is cut; see ``geometry.tiles
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from equipoise.evidence.columns import host
-from equipoise.evidence.counting import above_and_tied
+from equipoise.evidence.counting import above
 from equipoise.evidence.from_embeddings import _Asked as Relevant
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
-from equipoise.geometry import Geometry, Points, Validity
+from equipoise.geometry import Geometry, Points, Validity, functions
 from equipoise.geometry import geometry as geometry_of
-from equipoise.geometry import functions
-from equipoise.geometry.shards import Shard, Shards
 from equipoise.geometry.sharded import QUERIES_AT_ONCE, Mapper, in_turn, rounded_down, tiles
-from equipoise.geometry.tiles import TILE, Asked, Tile
+from equipoise.geometry.shards import Shard, Shards
+from equipoise.geometry.tiles import Asked, Tile
 from equipoise.types import Floats, Ints
 
 _TAKEN_AT_ONCE = 4096
@@ -136,46 +135,49 @@ def count_shard(asked: Asked, limits: Limits, shard: Shard) -> Counts:
     """What one shard adds to the counts."""
     counts = Counts.none(len(limits.rows))
     starts = starts_of(limits.counts)
-    buffer = np.empty((min(len(asked), QUERIES_AT_ONCE), TILE), dtype=asked.left.dtype)
+    room = asked.room(QUERIES_AT_ONCE)
     zeros = []
     for first, tile in tiles(asked, shard):
         zeros.append(first + np.flatnonzero(tile.lengths == 0.0))
         for start in range(0, len(asked), QUERIES_AT_ONCE):
             part = slice(start, start + QUERIES_AT_ONCE)
-            own = limits.counts[part]
-            items = np.arange(starts[start], starts[start] + int(own.sum()))
             block = asked.block(part)
-            _count(block, tile, first, _Seen(own, items, block.product(tile, buffer)), limits, counts)
+            seen = _Seen(limits.counts[part], int(starts[start]), block.product(tile, room))
+            _count(block, tile, first, seen, limits, counts)
     return replace(counts, zeros=np.concatenate(zeros))
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A block of queries: how many relevant rows each has, where these stand, and all scores of a tile."""
+    """A block of queries: how many relevant rows each has, where the first stands, all scores of a tile."""
 
     counts: Ints
-    items: Ints
+    start: int
     near: Points
+
+    def in_turn(self) -> Iterator[tuple[Ints, Ints]]:
+        """The queries with their first relevant row, then those that have a second one, and so on."""
+        starts = self.start + starts_of(self.counts)[:-1]
+        for number in range(int(self.counts.max(initial=0))):
+            query = np.flatnonzero(self.counts > number)
+            yield query, starts[query] + number
 
 
 def _count(block: Asked, tile: Tile, first: int, seen: _Seen, limits: Limits, counts: Counts) -> None:
     """Count what is surely above each limit, and look at what may be."""
-    query = np.repeat(np.arange(len(seen.counts)), seen.counts)
-    slack, level = block.slack(tile)[query], limits.scores[seen.items] + block.shift[query]
-    kind = seen.near.dtype
-    low, high = rounded_down(level - slack, kind), -rounded_down(-(level + slack), kind)
-    both = np.column_stack([low, high]).ravel()
-    above, _ = above_and_tied(seen.near, both, 2 * seen.counts)
-    maybe, surely = above[::2], above[1::2]
-    counts.above[seen.items] += surely
-    unsure = np.flatnonzero(maybe > surely)
-    for start in range(0, len(unsure), TILE):
-        some = unsure[start : start + TILE]
-        rows = seen.near[query[some]]
-        place, column = np.nonzero((rows > low[some, None]) & (rows <= high[some, None]))
-        items = some[place]
-        scores = block.scores(tile, query[items], column)
-        counts.compare(seen.items[items], first + column, scores, limits)
+    slack = block.slack(tile)
+    for query, items in seen.in_turn():
+        near = seen.near if len(query) == len(seen.near) else seen.near[query]
+        level, room = limits.scores[items] + block.shift[query], slack[query]
+        low = rounded_down(level - room, near.dtype)
+        high = -rounded_down(-(level + room), near.dtype)
+        surely, maybe = above(near, high), above(near, low)
+        counts.above[items] += surely
+        unsure = np.flatnonzero(maybe > surely)
+        rows = near[unsure]
+        place, column = np.nonzero((rows > low[unsure, None]) & (rows <= high[unsure, None]))
+        place = unsure[place]
+        counts.compare(items[place], first + column, block.scores(tile, query[place], column), limits)
 
 
 def _scores(asked: Asked, shards: Shards, queries: Ints, rows: Ints) -> Floats:

@@ -20,11 +20,12 @@ from equipoise.geometry.shards import Shard, Shards
 from equipoise.geometry.tiles import TILE, Asked, Tile
 from equipoise.types import Floats
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a pure function to every item and gives the answers in order, as ``map`` does; an engine is one."""
 
-QUERIES_AT_ONCE = 1024
+QUERIES_AT_ONCE = 512
 
 
 def nearest_in_shards(
@@ -57,7 +58,7 @@ def nearest_in_shards(
     done = 0
     for shard, found in in_turn(work, shards.split().parts, threads, over):
         at, column = np.nonzero(found.indices >= 0)
-        best.offer(at, found.indices[at, column], found.scores[at, column])
+        best.offer(at, found.indices[at, column], found.scores[at, column].astype(np.float64))
         done += len(shard)
         if progress is not None:
             progress(done)
@@ -68,11 +69,11 @@ def nearest_in_shards(
 def search_shard(asked: Asked, shard: Shard, *, k: int) -> Neighbours:
     """The best k of one shard for every query, rows numbered as in the corpus; -1 where it has fewer."""
     best = [Leaders(len(asked.left[part]), k) for part in _blocks(len(asked))]
-    buffer = np.empty((min(len(asked), QUERIES_AT_ONCE), TILE), dtype=asked.left.dtype)
+    room = asked.room(QUERIES_AT_ONCE)
     for first, tile in tiles(asked, shard):
         for part, leaders in zip(_blocks(len(asked)), best, strict=True):
             block = asked.block(part)
-            _look(block, tile, first, leaders, block.product(tile, buffer))
+            _look(block, tile, first, leaders, block.product(tile, room))
     for leaders in best:
         leaders.settle()
     return Neighbours(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,4 +156,4 @@ def _read(rows: NDArray[Any] | FileRows) -> NDArray[Any]:
 
 
 def _taken(rows: NDArray[Any] | FileRows, places: Ints) -> NDArray[Any]:
-    return rows.take(places) if isinstance(rows, FileRows) else cast("NDArray[Any]", rows[places])
+    return rows.take(places) if isinstance(rows, FileRows) else rows[places]

@@ -26,6 +26,9 @@ PLAIN = ("cosine", "dot", "euclidean")
 TILE = 1024
 """Vectors in a tile: its scores for a block of queries stay in the cache between two looks."""
 
+_PIECE = 128
+"""Coordinates that are multiplied at once: a sum of pieces rounds less than one long sum does."""
+
 _PAIRS_AT_ONCE = 1 << 13
 _LARGEST = {4: 1e36, 8: 1e300}
 _SMALLEST = {4: 1e-38, 8: 1e-300}
@@ -60,7 +63,9 @@ class Asked:
     origin: Floats
 
     @classmethod
-    def of(cls, queries: ArrayLike, geometry: str | Geometry, dims: int, dtype: np.dtype[np.floating]) -> Asked:
+    def of(
+        cls, queries: ArrayLike, geometry: str | Geometry, dims: int, dtype: np.dtype[np.floating]
+    ) -> Asked:
         """Checked queries for a corpus of so many dimensions, whose vectors are of this type."""
         space = geometry_of(geometry)
         if space.name not in PLAIN:
@@ -79,13 +84,16 @@ class Asked:
         origin = np.zeros(dims)
         if space.name == "cosine":
             lengths = functions.norm(points)
-            points = np.divide(points, lengths[:, None], out=np.zeros_like(points), where=lengths[:, None] > 0.0)
+            points = np.divide(
+                points, lengths[:, None], out=np.zeros_like(points), where=lengths[:, None] > 0.0
+            )
         if space.name == "euclidean":
             origin = points.mean(axis=0) if len(points) else origin
         seen = points - origin
         lengths = functions.norm(seen)
         shift = lengths * lengths if space.name == "euclidean" else np.zeros(len(points))
-        left = (2.0 * seen if space.name == "euclidean" else seen).astype(np.result_type(rows, dtype))
+        with np.errstate(over="ignore"):  # what overflows is refused with the first tile
+            left = (2.0 * seen if space.name == "euclidean" else seen).astype(dtype)
         return cls(space.name, left, points, lengths, shift, origin)
 
     def __len__(self) -> int:
@@ -110,10 +118,11 @@ class Asked:
         squares = None
         if self.name == "cosine":
             inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
-            right = rows * inverse[:, None].astype(kind) if lengths.max(initial=0.0) < _LARGEST[4] else (
-                rows * inverse[:, None]
-            )
-            reach = 1.0
+            with np.errstate(over="ignore", under="ignore"):
+                scale = inverse.astype(kind)
+            # Vectors whose length leaves the range of their type still have a direction.
+            ordinary = bool(((scale > 0.0) & np.isfinite(scale) | (lengths == 0.0)).all())
+            right, reach = rows * (scale if ordinary else inverse)[:, None], 1.0
         elif self.name == "euclidean":
             seen = rows - self.origin
             square = functions.inner(seen, seen)
@@ -123,22 +132,33 @@ class Asked:
         self._require_range(reach, kind.itemsize, name)
         return Tile(rows, lengths, right.astype(kind, copy=False), squares, reach)
 
-    def product(self, tile: Tile, out: Points) -> Points:
-        """Scores plus shift of all queries against the tile, nearly, in ``out``."""
-        near: Points = np.matmul(self.left, tile.right.T, out=out[: len(self), : len(tile)])
+    def product(self, tile: Tile, room: Points) -> Points:
+        """Scores plus shift of all queries against the tile, nearly; ``room`` holds two such matrices."""
+        near, piece = (each[: len(self), : len(tile)] for each in room)
+        for start in range(0, self.left.shape[1], _PIECE):
+            part = slice(start, start + _PIECE)
+            np.matmul(self.left[:, part], tile.right[:, part].T, out=piece if start else near)
+            if start:
+                near += piece
         if tile.squares is not None:
             near -= tile.squares
         return near
 
+    def room(self, most: int) -> Points:
+        """Memory for the products of at most so many queries."""
+        return np.empty((2, min(len(self), most), TILE), dtype=self.left.dtype)
+
     def slack(self, tile: Tile) -> Floats:
         """For each query, more than the product can be off; the scores of pairs round too, but far less."""
-        kind = self.left.dtype
-        # Rounding of the product, of both factors and of the squares: each is a multiple of the lengths.
-        units = (self.left.shape[1] + 12) * float(np.finfo(kind).eps)
+        kind, dims = self.left.dtype, self.left.shape[1]
+        # Rounding of the pieces and their sum, of both factors and of the squares, half a unit each; and that
+        # of the pair's own score. All are multiples of the lengths.
+        steps = min(dims, _PIECE) + dims // _PIECE + 16
+        units = steps * float(np.finfo(kind).eps) / 2.0 + (dims + 16) * float(np.finfo(np.float64).eps)
         size = self.lengths * tile.reach
         if self.name == "euclidean":
             size = (self.lengths + tile.reach) ** 2
-        return units * size + self.left.shape[1] * _SMALLEST[kind.itemsize]
+        return units * size + dims * _SMALLEST[kind.itemsize]
 
     def scores(self, tile: Tile, queries: Ints, columns: Ints) -> Floats:
         """The score of each pair by itself: the cosine, the inner product, or minus the squared distance."""

@@ -167,6 +167,8 @@ def _caption(edition: TuningEdition, nested: bool) -> str:
 def _frontier(part: TunedPart) -> list[Any]:
     """The trials that nothing beats in precision and recall at once."""
     edge = part.frontier
+    if not edge:
+        return []
     best = part.tuning.best
     columns = [
         Column("", ["chosen" if place == best else "" for place in edge]),

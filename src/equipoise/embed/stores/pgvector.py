@@ -35,6 +35,7 @@ class PgVector(Store):
     def __init__(self, collection: str, shape: Shape, table: str, connection: Any, place: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry)
         self._index = shape.index
+        self._lists: int | None = None
         self._connection = connection
         self._place = place
         sql = need("psycopg.sql", extra="pgvector")
@@ -124,10 +125,12 @@ class PgVector(Store):
         return -distance * distance if self.geometry == "euclidean" else -distance
 
     def _build_index(self) -> None:
-        if not self._index:
+        if not self._index or self._lists is not None:
             return
+        # As the authors of pgvector advise: a list for a thousand rows.
+        lists = max(1, min(1000, self.count() // 1000))
         operators = "vector_l2_ops" if self.geometry == "euclidean" else "vector_ip_ops"
-        options = f" WITH (lists = {self._lists()})" if self._index == "ivfflat" else ""
+        options = f" WITH (lists = {lists})" if self._index == "ivfflat" else ""
         method = f"{self._index} (vector {operators}){options}"
         with self._work() as connection:
             connection.execute("SET LOCAL client_min_messages = warning")
@@ -136,6 +139,7 @@ class PgVector(Store):
                     name=self._index_name, table=self._table
                 )
             )
+        self._lists = lists
 
     def _tune(self, connection: Any, k: int) -> None:
         """Search deep enough to return k rows."""
@@ -145,13 +149,9 @@ class PgVector(Store):
             )
             connection.execute("SET LOCAL hnsw.iterative_scan = strict_order")
         elif self._index == "ivfflat":
-            probes = str(max(1, 2 * isqrt(self._lists())))
+            probes = str(max(1, 2 * isqrt(self._lists or 1)))
             connection.execute("SELECT set_config('ivfflat.probes', %s, true)", (probes,))
             connection.execute("SET LOCAL ivfflat.iterative_scan = relaxed_order")
-
-    def _lists(self) -> int:
-        """As the authors of pgvector advise: a list for a thousand rows."""
-        return max(1, min(1000, self.count() // 1000))
 
     def _query(self, statement: str) -> Any:
         return self._sql.SQL(statement).format(table=self._table, nearness=self._nearness)

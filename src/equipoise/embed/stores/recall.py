@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.embed.stores.base import Store
+from equipoise.embed.stores.base import Hits, Store
 from equipoise.errors import PairingError, ParameterError
 from equipoise.geometry import Neighbours
 from equipoise.types import Floats
@@ -64,7 +64,14 @@ def index_recall(
             f"the exact search is {exact.indices.shape[1]} deep, too little for recall@{k}",
             hint=f"search exactly with k={k} or more",
         )
-    hits = store.search(queries, k)
+    return RecallReport(k, recalls(store.search(queries, k), exact, width, ids=ids))
+
+
+def recalls(hits: Hits, exact: Neighbours, width: int, *, ids: Sequence[str] | None = None) -> Floats:
+    """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
+
+    ``ids`` and ties are those of ``index_recall``.
+    """
     names = None if ids is None else np.asarray(ids, dtype=object)
     values = np.full(len(exact), np.nan)
     for row in range(len(exact) if width else 0):
@@ -73,4 +80,4 @@ def index_recall(
         slack = _ROUNDING * float(np.abs(exact.scores[row, :width]).max())
         found = sum(name in right or score >= last - slack for name, score in hits.pairs(row))
         values[row] = min(found, width) / width
-    return RecallReport(k, values)
+    return values

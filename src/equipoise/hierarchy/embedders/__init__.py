@@ -1,4 +1,4 @@
-"""Embedders of trees by name: trained in flat and hyperbolic space, built without training, random, of texts."""
+"""Embedders of trees by name: trained in flat or hyperbolic space, built, random, or of texts."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from equipoise.hierarchy.tree import Tree
 
 @runtime_checkable
 class TreeEmbedder(Protocol):
-    """Gives every node of a tree a point; ``progress`` takes the steps done and the steps there are at most."""
+    """Gives every node of a tree a point; ``progress`` takes the steps done and the most there can be."""
 
     name: str
     geometry: str

@@ -19,11 +19,12 @@ FARTHEST = 30.0
 
 
 class Combinatorial:
-    """Children around their parent at the same distance; the longer the edges, the nearer to the tree's own distances.
+    """Children around their parent at one distance: the longer it is, the nearer to distances in the tree.
 
-    ``edge`` is their length; without it, the longest that keeps the deepest node within float64's reach. A
-    node with several parents hangs from the first on a shortest path from a root; ``settings["edges_left_out"]``
-    counts the others. In two dimensions siblings stand at equal angles; in more, spread at random.
+    ``edge`` is that distance; without it, the longest that keeps the deepest node within float64's reach. A
+    node with several parents hangs from the first on a shortest path from a root, and
+    ``settings["edges_left_out"]`` counts the others. In two dimensions siblings stand at equal angles; in
+    more, they are spread at random.
     """
 
     name = "combinatorial"

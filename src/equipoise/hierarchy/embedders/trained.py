@@ -10,23 +10,23 @@ import numpy as np
 from equipoise.geometry.functions import hyperboloid_to_ball
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.embedders.base import checked
-from equipoise.hierarchy.riemann.layout import laid_out
+from equipoise.hierarchy.riemann.cones import in_cones
 from equipoise.hierarchy.riemann.relatives import Relatives
 from equipoise.hierarchy.riemann.schedule import Schedule
 from equipoise.hierarchy.riemann.spaces import Flat, Hyperboloid, Space
-from equipoise.hierarchy.riemann.strangers import Strangers
-from equipoise.hierarchy.riemann.train import Progress, train
+from equipoise.hierarchy.riemann.strangers import Pool
+from equipoise.hierarchy.riemann.train import Progress, engine_of, train
 from equipoise.hierarchy.tree import Tree
 from equipoise.types import Floats
 
-START_EDGE = 1.0
+INNER, OUTER = 2.0, 7.0
+"""The radii at which the largest subtrees and the leaves begin."""
 
 
 class Lorentz:
     """Riemannian gradient descent on the hyperboloid over all pairs of node and ancestor, both ways.
 
-    It begins at the combinatorial layout of the tree: from a random start the same training stalls far from
-    as good a place.
+    It begins with every node in the cone of its parent. ``Schedule`` lists the options.
     """
 
     name = "lorentz"
@@ -41,21 +41,19 @@ class Lorentz:
         checked(tree, dim)
         rng = np.random.default_rng(seed)
         relatives = Relatives.of(tree)
-        space = self._space()
-        start = self._start(tree, dim, rng, space)
-        strangers = Strangers(tree, relatives, self.schedule.aim)
-        points, history = train(space, start, relatives, strangers, self.schedule, rng, progress)
+        points = self._start(tree, dim, rng)
+        pool = Pool.of(tree, relatives, self.schedule.aim)
+        history = train(self._space(), points, relatives, pool, self.schedule, rng, progress)
         settings = {"embedder": self.name, "dim": dim, "seed": seed, **asdict(self.schedule)}
-        settings["epochs_run"] = len(history)
-        return Embedded(
-            tree.ids, tree.names, self._handed_over(points), self.geometry, settings, tuple(history)
-        )
+        settings |= {"engine": engine_of(self.schedule), "epochs_run": len(history)}
+        vectors = self._handed_over(points)
+        return Embedded(tree.ids, tree.names, vectors, self.geometry, settings, tuple(history))
 
     def _space(self) -> Space:
         return Hyperboloid()
 
-    def _start(self, tree: Tree, dim: int, rng: np.random.Generator, space: Space) -> Floats:
-        return laid_out(tree, dim, START_EDGE, rng, space.radius)
+    def _start(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
+        return in_cones(tree, dim, rng, inner=INNER, outer=OUTER)
 
     def _handed_over(self, points: Floats) -> Floats:
         return points
@@ -87,8 +85,8 @@ class Euclidean(Lorentz):
     def _space(self) -> Space:
         return Flat()
 
-    def _start(self, tree: Tree, dim: int, rng: np.random.Generator, space: Space) -> Floats:
-        points = laid_out(tree, dim, START_EDGE, rng, Hyperboloid().radius)[:, 1:]
-        length = np.sqrt((points * points).sum(axis=1))
+    def _start(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
+        points = super()._start(tree, dim, rng)[:, 1:]
+        length = np.sqrt(np.einsum("ij,ij->i", points, points))
         scale = np.divide(np.arcsinh(length), length, out=np.ones_like(length), where=length > 0.0)
         return points * scale[:, None]

@@ -62,12 +62,8 @@ def _descend(
     remembered(memory, nodes, strangers, np.where(far_here, distance[:, PIECE:], np.inf))
     pull, loss = _pulls(distance, here, sharpness)
     _, from_node = space.apart(y, x)
-    _move(
-        space,
-        points,
-        np.concatenate([nodes, others[here]]),
-        -rate * np.concatenate([np.einsum("bk,bkd->bd", pull, from_other), (pull[..., None] * from_node)[here]]),
-    )
+    gradient = [np.einsum("bk,bkd->bd", pull, from_other), (pull[..., None] * from_node)[here]]
+    _move(space, points, np.concatenate([nodes, others[here]]), -rate * np.concatenate(gradient))
     return loss
 
 

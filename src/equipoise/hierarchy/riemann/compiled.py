@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.types import Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
-compiled: Callable[[F], F] = numba.njit(cache=True, fastmath={"nsz", "arcp", "contract", "afn", "reassoc"})
+# Without fastmath: with it, code just compiled and code from the cache differ in the last digit.
+compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True))
 
 LONGEST_STEP = 0.5
 NEGLIGIBLE = 1e-7
@@ -114,7 +116,27 @@ def is_relative(targets: Ints, low: int, high: int, y: int) -> bool:
 
 
 @compiled
+def drawn(state: NDArray[np.uint64], low: int, high: int) -> int:
+    """A whole number of at least ``low`` and below ``high``, by splitmix64."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return low + int(np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 * (high - low))
+
+
+@compiled
+def is_among(values: Ints, x: int, y: int) -> bool:
+    """Whether y stands in row x."""
+    found = False
+    for slot in range(values.shape[1]):
+        found |= values[x, slot] == y
+    return found
+
+
+@compiled
 def candidate(
+    state: NDArray[np.uint64],
     nth: int,
     x: int,
     counts: tuple[int, int, int],
@@ -126,19 +148,20 @@ def candidate(
     """The nth new candidate of x: at large, kin, or remembered by the remembered; -1 for nobody."""
     members, low, high = pool
     if nth < counts[0]:
-        return int(members[np.random.randint(low[x], high[x])])
+        return int(members[drawn(state, low[x], high[x])])
     if nth < counts[0] + counts[1]:
         begin, end = ancestors[0][x], ancestors[0][x + 1]
         if begin == end:
             return -1
-        above = ancestors[1][np.random.randint(begin, end)]
-        return int(links[1][np.random.randint(links[0][above], links[0][above + 1])])
-    via = memory[x, np.random.randint(0, memory.shape[1])]
-    return -1 if via < 0 else int(memory[via, np.random.randint(0, memory.shape[1])])
+        above = ancestors[1][drawn(state, begin, end)]
+        return int(links[1][drawn(state, links[0][above], links[0][above + 1])])
+    via = memory[x, drawn(state, 0, memory.shape[1])]
+    return -1 if via < 0 else int(memory[via, drawn(state, 0, memory.shape[1])])
 
 
 @compiled
 def meet(
+    state: NDArray[np.uint64],
     x: int,
     u: Floats,
     points: Floats,
@@ -165,13 +188,13 @@ def meet(
             who[found], apart[found] = y, kept[slot]
             found += 1
     for nth in range(counts[0] + counts[1] + counts[2]):
-        y = candidate(nth, x, counts, memory, pool, links, ancestors)
+        y = candidate(state, nth, x, counts, memory, pool, links, ancestors)
         if y < 0 or y == x:
             continue
         gap = separation(u, points, y, curved)
         if gap > limit and gap >= kept[worst]:
             continue
-        if is_relative(links[1], links[0][x], links[0][x + 1], y) or (memory[x] == y).any():
+        if is_relative(links[1], links[0][x], links[0][x + 1], y) or is_among(memory, x, y):
             continue
         if gap <= limit:
             who[found], apart[found] = y, gap
@@ -222,10 +245,10 @@ def epoch(
     seed: int,
 ) -> float:
     """One walk over the pieces in this order; moves the points in place and returns the summed loss."""
-    np.random.seed(seed)
+    state = np.full(1, seed, dtype=np.uint64)
     width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
     crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
-    tangent = np.empty(width)
+    u, tangent = np.empty(width), np.empty(width)
     a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     far_a, far_d, far_inverse = np.empty(crowd), np.empty(crowd), np.empty(crowd)
     far_weight, who, kept = np.empty(crowd), np.empty(crowd, np.int64), np.empty(memory.shape[1])
@@ -233,14 +256,14 @@ def epoch(
     for piece in order:
         x, begin, end = pieces[piece]
         m = end - begin
-        u = points[x].copy()
-        tangent[:] = 0.0
+        for c in range(width):
+            u[c], tangent[c] = points[x, c], 0.0
         for j in range(m):
             a[j] = separation(u, points, links[1][begin + j], curved)
             d[j], inverse[j] = distance_of(a[j], curved)
         farthest = min(d[:m].max() + margin, 350.0 if curved else 1e150)
         limit = math.cosh(farthest) if curved else farthest * farthest
-        k = meet(x, u, points, curved, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
+        k = meet(state, x, u, points, curved, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
         if k == 0:
             continue
         for j in range(k):

@@ -7,10 +7,12 @@ Lorentz boost, and a whole layer is placed at once.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from equipoise.hierarchy.tree import Tree
 from equipoise.hierarchy.riemann.spaces import on_hyperboloid
+from equipoise.hierarchy.tree import Tree
 from equipoise.types import Floats, Ints
 
 UNSET = -1
@@ -39,11 +41,11 @@ def laid_out(tree: Tree, dim: int, edge: float, rng: np.random.Generator, radius
         layer = layer[np.argsort(parent[layer], kind="stable")]
         above, at = np.unique(parent[layer], return_inverse=True)
         points[layer] = _around(at, points[above], _towards_parent(points, above, parent), edge, rng)
-    return on_hyperboloid(points[:, 1:], radius)
+    return on_hyperboloid(points[:, 1:], math.sinh(radius))
 
 
 def _towards_parent(points: Floats, nodes: Ints, parent: Ints) -> Floats:
-    """Unit directions to the parent of each node, as seen from the node at the origin; a root has none (zero)."""
+    """Unit directions to the parent of each node, seen from the node at the origin; zero for a root."""
     origin = np.zeros_like(points[:1])
     origin[0, 0] = 1.0
     target = np.where((parent[nodes] == UNSET)[:, None], origin, points[parent[nodes]])
@@ -64,10 +66,10 @@ def boosted(base: Floats, points: Floats, *, back: bool = False) -> Floats:
 def _around(
     at: Ints, centres: Floats, behind: Floats | None, edge: float, rng: np.random.Generator
 ) -> Floats:
-    """Points around their centres, ``at`` sorted; ``behind`` is the direction that stays free, zero for none."""
+    """Points around their centres, ``at`` sorted; ``behind`` is the direction left free, zero for none."""
     dim = centres.shape[1] - 1
     free = np.zeros((len(centres), dim)) if behind is None else behind
-    has_parent = free.any(axis=1)
+    has_parent = np.asarray(free.any(axis=1))
     counts = np.bincount(at, minlength=len(centres))
     nth = np.arange(len(at)) - (np.cumsum(counts) - counts)[at]
     if dim == 2:
@@ -81,7 +83,7 @@ def _around(
 
 
 def _spread(at: Ints, counts: Ints, free: Floats, dim: int, rng: np.random.Generator) -> Floats:
-    """Directions in three and more dimensions: random, then pushed away from the parent and from the others' mean."""
+    """Directions in other dimensions: random, then pushed away from the parent and from their mean."""
     directions = rng.standard_normal((len(at), dim))
     directions /= np.sqrt((directions * directions).sum(axis=1))[:, None]
     if dim == 1:

@@ -1,4 +1,4 @@
-"""How training goes: how long, how fast, against how many strangers, and when it ends early."""
+"""How training goes: how long, how fast, against whom, and when it ends early."""
 
 from __future__ import annotations
 
@@ -9,40 +9,51 @@ from typing import Any, Literal, get_args
 from equipoise.errors import ParameterError, did_you_mean
 
 Aim = Literal["uniform", "degree", "depth"]
+Engine = Literal["auto", "numba", "numpy"]
+_COUNTS = {"epochs": 1, "strangers": 1, "memory": 1, "kin": 0, "chained": 0, "burn_in": 0, "patience": 0}
+_AMOUNTS = ("rate", "last_rate", "sharpness")
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """The settings of one training run.
 
-    An epoch visits every pair of a node and a relative once. The rate falls from ``rate`` to ``last_rate``
-    along a geometric curve; the first ``burn_in`` epochs run at a tenth of it. Each piece of work sees
-    ``strangers`` nodes, drawn by ``aim``: all alike, by their number of relatives to the power of 3/4, or more
-    often from the node's own depth. Training ends before ``epochs`` once the loss has not fallen by
-    ``tolerance`` (a share) in ``patience`` epochs; a patience of 0 never ends it.
+    An epoch visits every pair of a node and a relative once. The rate, the longest step that one pair can
+    cause, falls from ``rate`` to ``last_rate`` along a geometric curve; the first ``burn_in`` epochs run at
+    a tenth of it. A piece of work sees ``strangers`` nodes drawn at large by ``aim`` (all alike, by their
+    number of relatives to the power of 3/4, or of the node's own depth), ``kin`` relatives of an ancestor,
+    the ``memory`` nearest strangers the node has met, and ``chained`` that those have met. ``sharpness`` is
+    the factor of the distance in the exponent of the loss. Training ends before ``epochs`` once the loss has
+    not fallen by ``tolerance`` (a share) in ``patience`` epochs; a patience of 0 never ends it. The engine
+    ``auto`` is numba where it is installed.
     """
 
     epochs: int = 300
-    rate: float = 0.3
+    rate: float = 1.0
     last_rate: float = 0.01
     burn_in: int = 0
-    strangers: int = 50
+    sharpness: float = 8.0
+    strangers: int = 16
+    kin: int = 8
+    chained: int = 8
+    memory: int = 16
     aim: Aim = "uniform"
-    sharpness: float = 1.0
-    batch: int = 128
-    patience: int = 30
-    tolerance: float = 1e-4
+    patience: int = 100
+    tolerance: float = 1e-3
+    engine: Engine = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "strangers", "batch"):
-            _require(getattr(self, name) >= 1, name, getattr(self, name), "a whole number of 1 or more")
-        for name in ("burn_in", "patience"):
-            _require(getattr(self, name) >= 0, name, getattr(self, name), "a whole number of 0 or more")
-        for name in ("rate", "last_rate", "sharpness"):
+        for name, least in _COUNTS.items():
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            _require(whole, name, value, f"a whole number of {least} or more")
+        for name in _AMOUNTS:
             value = getattr(self, name)
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
         _require(self.tolerance >= 0.0, "tolerance", self.tolerance, "a share of 0 or more")
-        _require(self.aim in get_args(Aim), "aim", self.aim, f"one of {', '.join(get_args(Aim))}")
+        for name, choices in (("aim", get_args(Aim)), ("engine", get_args(Engine))):
+            value = getattr(self, name)
+            _require(value in choices, name, repr(value), f"one of {', '.join(choices)}")
 
     @classmethod
     def of(cls, kind: str, defaults: dict[str, Any], options: dict[str, Any]) -> Schedule:
@@ -57,7 +68,8 @@ class Schedule:
     def rate_at(self, epoch: int) -> float:
         """The rate of an epoch, counted from 0."""
         share = epoch / max(1, self.epochs - 1)
-        rate = self.rate * (self.last_rate / self.rate) ** share
+        # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
+        rate = math.exp((1.0 - share) * math.log(self.rate) + share * math.log(self.last_rate))
         return rate / 10.0 if epoch < self.burn_in else rate
 
     def is_over(self, history: list[float]) -> bool:

@@ -6,21 +6,23 @@ in: the models are isometric, and the exponential map is exact and cheap there (
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from equipoise.types import Floats
 
-LONGEST_STEP = 1.0
+LONGEST_STEP = 0.5
 """No point moves farther than this in one step, whatever the rate."""
 
 
 class Space(Protocol):
     """What training needs of a space. Points are rows; ``away`` gives tangent vectors of length one at x."""
 
-    name: ClassVar[str]
-    radius: float
+    curved: ClassVar[bool]
+    reach: float
+    """The longest space part that a point may have."""
 
     def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The distances, and the unit tangents at x that lead straight away from y."""
@@ -34,10 +36,10 @@ class Space(Protocol):
 class Flat:
     """Euclidean space, bounded by a radius far outside where anything useful lies."""
 
-    name: ClassVar[str] = "euclidean"
+    curved: ClassVar[bool] = False
 
     def __init__(self, radius: float = 1e6) -> None:
-        self.radius = radius
+        self.reach = radius
 
     def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Straight distances; two points that coincide push each other nowhere."""
@@ -48,7 +50,7 @@ class Flat:
     def moved(self, x: Floats, tangent: Floats) -> Floats:
         """A straight step."""
         reached = x + _shortened(tangent, _lengths(tangent))
-        return reached * np.minimum(1.0, self.radius / np.maximum(_lengths(reached), 1e-300))[:, None]
+        return _within(reached, self.reach)
 
 
 class Hyperboloid:
@@ -57,10 +59,10 @@ class Hyperboloid:
     At 17 the time coordinate is 1e7, and the inner product of two points still has seven digits.
     """
 
-    name: ClassVar[str] = "lorentz"
+    curved: ClassVar[bool] = True
 
     def __init__(self, radius: float = 17.0) -> None:
-        self.radius = radius
+        self.reach = math.sinh(radius)
 
     def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """arcosh of the inner product; points nearer than 1e-6 count as that near."""
@@ -76,15 +78,18 @@ class Hyperboloid:
         step = _shortened(tangent, length)
         length = np.minimum(length, LONGEST_STEP)
         ratio = np.where(length > 1e-8, np.sinh(length) / np.maximum(length, 1e-8), 1.0)
-        return on_hyperboloid((np.cosh(length)[:, None] * x + ratio[:, None] * step)[:, 1:], self.radius)
+        return on_hyperboloid((np.cosh(length)[:, None] * x + ratio[:, None] * step)[:, 1:], self.reach)
 
 
-def on_hyperboloid(space: Floats, radius: float) -> Floats:
-    """The points with these space coordinates; those beyond the radius come back to it."""
-    length = _lengths(space)
-    space = space * np.minimum(1.0, np.sinh(radius) / np.maximum(length, 1e-300))[:, None]
+def on_hyperboloid(space: Floats, reach: float) -> Floats:
+    """The points with these space coordinates; those longer than the reach are cut to it."""
+    space = _within(space, reach)
     time = np.sqrt(1.0 + np.einsum("...i,...i->...", space, space))
     return np.concatenate([time[:, None], space], axis=1)
+
+
+def _within(rows: Floats, reach: float) -> Floats:
+    return rows * (reach / np.maximum(_lengths(rows), reach))[:, None]
 
 
 def _lengths(rows: Floats) -> Floats:
@@ -92,4 +97,4 @@ def _lengths(rows: Floats) -> Floats:
 
 
 def _shortened(tangent: Floats, length: Floats) -> Floats:
-    return tangent * np.minimum(1.0, LONGEST_STEP / np.maximum(length, LONGEST_STEP))[..., None]
+    return tangent * (LONGEST_STEP / np.maximum(length, LONGEST_STEP))[..., None]

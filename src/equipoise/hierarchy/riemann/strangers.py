@@ -1,4 +1,4 @@
-"""Whom to push away. The nodes that rank too high are few among thousands, and chance alone rarely meets them.
+"""Whom to push away: those who rank too high are few among thousands, and chance rarely meets them.
 
 Four sources are mixed: the nearest strangers met so far, which every node remembers; the remembered strangers
 of those; kin, that is relatives of an ancestor, from siblings to the far end of the tree; and draws at large.

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.errors import InputError
-from equipoise.ontology.assertion import english, german
 from equipoise.ontology.assertion.kinds import Assertion
 from equipoise.ontology.assertion.language import SMALL_WORDS, checked_language
-from equipoise.ontology.assertion.rules import Rules
-from equipoise.ontology.assertion.scope import Cue, Span, cues_of
-
-RULES: dict[str, Rules] = {"en": english.RULES, "de": german.RULES}
+from equipoise.ontology.assertion.languages import RULES
+from equipoise.ontology.assertion.scope import Cue, CueTable, Span
 
 _WORD = re.compile(r"\w+")
 _OUTRANKING = (Assertion.HYPOTHETICAL, Assertion.FAMILY_HISTORY)
@@ -53,8 +50,8 @@ def judged(text: str, spans: Sequence[Span], language: str = "en") -> list[Judge
                 f"the span {start} to {end} does not lie in a text of {len(text)} characters",
                 hint="spans count characters from 0, and the end is exclusive",
             )
-    cues = cues_of(text, RULES[code])
-    return [_judged(text, span, cues, SMALL_WORDS[code]) for span in spans]
+    table = CueTable(text, RULES[code])
+    return [_judged(text, span, table.near(span), SMALL_WORDS[code]) for span in spans]
 
 
 def _judged(text: str, span: Span, cues: Sequence[Cue], small: frozenset[str]) -> Judgement:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from equipoise.ontology.assertion.kinds import Assertion
-from equipoise.ontology.assertion.rules import Cues, Reach, Rules
+from equipoise.ontology.assertion.rules import OPENING, Cues, Reach, Rules
 
 _SEEN = (
     "(?:seen|present|observed|noted|found|detected|reported|evident|apparent|identified|elicited|demonstrated"
     "|documented|recorded|visible|confirmed|experienced|described|appreciated)"
 )
-_WAS = "(?:is|are|was|were|has been|have been|had been|being)"
+_WAS = "(?:is|are|was|were|has been|have been|had been|being|has|have|had)"
+_NORMAL = "(?:normal|unremarkable|within normal limits|intact)"
+"""Of a hearing that is normal, a hearing abnormality is denied."""
 _SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
 _RELATIVE = (
     "(?:(?:grand|half-?|step|great-?grand)?(?:mother|father|parents?|brothers?|sisters?|sons?|daughters?)"
@@ -17,8 +19,6 @@ _RELATIVE = (
 )
 _OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
 _WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|two|three|several|other) )*"
-_OPENING = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
-"""Where a statement begins."""
 _REPORTS = (
     "(?:reports?|reported|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies|denied)"
 )
@@ -83,7 +83,9 @@ RULES = Rules(
             (
                 f"(?:{_WAS} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
                 f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
-                f"{_WAS} (?:also )?(?:absent|negative|denied|excluded|lacking|missing)",
+                f"{_WAS} (?:also )?(?:absent|negative(?! for)|denied|excluded|lacking|missing)",
+                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf":\s*{_NORMAL}",
                 "did not (?:occur|develop|appear|recur)",
                 "do(?:es)? not (?:occur|exist)",
                 r":\s*(?:no|none|absent|denied|negative)(?=\s*(?:[.,;\n]|\Z))",
@@ -123,6 +125,7 @@ RULES = Rules(
                 f"(?:{_WAS}|remains?) (?:also )?(?:possible|probable|likely|unlikely|suspected|questionable"
                 "|uncertain|unclear|unconfirmed|equivocal|doubtful)",
                 "(?:may|might|could) be (?:present|possible)",
+                r"\((?:likely|possible|probable|suspected|questionable|\?)\)",
             ),
         ),
         Cues(
@@ -140,7 +143,7 @@ RULES = Rules(
                 f"(?:maternal|paternal) {_RELATIVE}",
                 f"(?:an?|one|two|another) {_WHICH}{_RELATIVE}(?= (?:has|had|have|is|was|were))",
                 # Without an article only where a sentence begins: a mother and her son may be the patients.
-                f"{_OPENING}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also)|:)",
+                f"{OPENING}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also)|:)",
             ),
         ),
         Cues(
@@ -159,7 +162,7 @@ RULES = Rules(
                 "unless",
                 "in case of",
                 "in the event of",
-                rf"{_OPENING}should",
+                f"{OPENING}should",
                 "should (?:he|she|they|the (?:patient|child)|there be)(?: (?:develop|have|experience))?",
                 "(?:at )?(?:(?:increased|high|higher|elevated) )?risk(?: factors?)? (?:of|for)",
                 "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from equipoise.ontology.assertion.kinds import Assertion
-from equipoise.ontology.assertion.rules import Cues, Reach, Rules
+from equipoise.ontology.assertion.rules import OPENING, Cues, Reach, Rules
 
 _SEEN = (
     "(?:nachweisbar|nachgewiesen|vorhanden|gesehen|beobachtet|bekannt|festgestellt|gefunden|erkennbar|sichtbar"
     "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar)"
 )
+_NORMAL = "(?:normal|unauffällig|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
+"""Of a hearing that is normal, a hearing abnormality is denied."""
 _WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
 _RELATIVE = (
     "(?:(?:Groß|Ur-?groß|Halb|Stief)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
@@ -64,6 +66,8 @@ RULES = Rules(
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
                 f"{_WAS} (?:\\w+ )?verneint",
                 "verneint(?:e[n]?)? (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
+                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
                 "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht vor",
                 "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht auf",
@@ -106,6 +110,7 @@ RULES = Rules(
                 f"{_WAS} (?:\\w+ )?"
                 "(?:möglich|fraglich|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
                 f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen)",
+                r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
             ),
         ),
         Cues(
@@ -120,8 +125,7 @@ RULES = Rules(
                 "Familienanamnese(?: (?:ist|war))?(?: (?:positiv|auffällig|negativ))?(?: (?:für|bezüglich))?",
                 "familienanamnestisch",
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
-                rf"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A)){_RELATIVE}"
-                "(?= (?:hat|hatte|haben|mit|ist|war|leidet|litt)|:)",
+                f"{OPENING}{_RELATIVE}(?= (?:hat|hatte|haben|mit|ist|war|leidet|litt)|:)",
             ),
         ),
         Cues(

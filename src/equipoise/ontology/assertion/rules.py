@@ -10,6 +10,9 @@ from functools import cached_property
 
 from equipoise.ontology.assertion.kinds import Assertion
 
+OPENING = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
+"""Where a statement begins, as a part of a phrase."""
+
 
 class Reach(StrEnum):
     """Which way a cue looks."""

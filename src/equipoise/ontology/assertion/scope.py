@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from equipoise.embed.chunk.sentences import sentence_starts
 from equipoise.ontology.assertion.kinds import Assertion
@@ -13,8 +14,8 @@ from equipoise.ontology.assertion.rules import Cues, Reach, Rules
 
 Span = tuple[int, int]
 
-_BULLET = re.compile(r"\n\s*(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
-_HEADING = re.compile(r"\n\s*(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
+_BULLET = re.compile(r"\n[^\S\n]*+(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
+_HEADING = re.compile(r"\n[^\S\n]*+(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
 _SHORT_LINE = 50
 
 
@@ -28,14 +29,38 @@ class Cue:
     scopes: tuple[Span, ...]
     part_of_term: bool = False
 
+    @property
+    def extent(self) -> Span:
+        """From the first to the last character that is its own or in a scope."""
+        return min(self.start, *(start for start, _ in self.scopes)), max(
+            self.end, *(end for _, end in self.scopes)
+        )
+
     def reaches(self, place: int) -> bool:
         """Whether a character lies in a scope."""
         return any(start <= place < end for start, end in self.scopes)
 
 
-def cues_of(text: str, rules: Rules) -> list[Cue]:
-    """All cues of a text with their scopes, in order; of cues that share words only the longest counts."""
-    return _Reader(text, rules).cues()
+class CueTable:
+    """All cues of a text with their scopes; of cues that share words only the longest counts."""
+
+    def __init__(self, text: str, rules: Rules) -> None:
+        self._cues = sorted(_Reader(text, rules).cues(), key=lambda cue: cue.extent)
+        self._starts = [cue.extent[0] for cue in self._cues]
+        self._reach = list(accumulate((cue.extent[1] for cue in self._cues), max))
+
+    def near(self, span: Span) -> list[Cue]:
+        """The cues that can speak of a span, or lie in it, in the order of the text."""
+        # Cues before the first end before the span, and those from the last on begin behind it.
+        first, last = bisect_right(self._reach, span[0]), bisect_left(self._starts, span[1])
+        return sorted(self._cues[first:last], key=lambda cue: cue.start)
+
+
+def words_about(text: str, rules: Rules) -> list[Span]:
+    """The stretches of a text that speak about findings: cues, and words that end their scopes."""
+    cues = [(match.start, match.end) for match in _longest(text, rules) if _is_about(match)]
+    ends = [match.span() for match in rules.end_patterns[Assertion.NEGATED].finditer(text)]
+    return sorted({*cues, *ends})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +80,18 @@ class _Reader:
 
     def __init__(self, text: str, rules: Rules) -> None:
         self._text, self._rules = text, rules
-        self._borders = [*statement_starts(text), len(text)]
-        self._matches = [match for match in _longest(list(_matches(text, rules))) if match.cues]
-        taken = [(match.start, match.end) for match in self._matches]
+        self._matches = [match for match in _longest(text, rules) if match.cues]
+        # The full stop of a cue, as in *V.a.*, ends no sentence.
+        within = {_behind(text, match.end) for match in self._matches if text[match.end - 1] == "."}
+        self._borders = [*(start for start in statement_starts(text) if start not in within), len(text)]
+        taken = bytearray(len(text))
+        for match in self._matches:
+            taken[match.start : match.end] = b"\1" * (match.end - match.start)
         self._ends = {
-            kind: [
-                match.span()
-                for match in pattern.finditer(text)
-                if not any(start < match.end() and match.start() < end for start, end in taken)
-            ]
+            kind: [match.span() for match in pattern.finditer(text) if not any(taken[slice(*match.span())])]
             for kind, pattern in rules.end_patterns.items()
         }
+        self._starts = [match.start for match in self._matches]
 
     def cues(self) -> list[Cue]:
         return [
@@ -100,21 +126,27 @@ class _Reader:
         place = bisect_left(ends, (match.end, 0))
         stops = [limit, *(start for start, _ in ends[place : place + 1])]
         stops += [self._text.find(";", match.end, limit), _closing(self._text, match.end, limit)]
-        for other in self._matches:
-            if match.end <= other.start < limit and not other.looks_back and self._begins_anew(match, other):
+        for other in self._within(match.end, limit):
+            if not other.looks_back and self._begins_anew(match, other):
                 stops.append(other.start)
                 break
         return min(stop for stop in stops if stop >= 0)
+
+    def _within(self, start: int, end: int) -> list[_Match]:
+        """The cues that begin between two places."""
+        return self._matches[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def _begins_anew(self, match: _Match, other: _Match) -> bool:
         """Whether another cue stands behind a comma or a list word: *no fever, possible cough*."""
         return bool(self._rules.list_pattern.search(self._text, match.end, other.start))
 
     def _backward(self, match: _Match, limit: int) -> int:
-        """Where a scope to the left begins; a comma ends it, unless it is one of a list that a verb closes."""
+        """Where a scope to the left begins; a comma ends it, unless it is in a list that a verb closes."""
         assert match.cues is not None
-        ends = [end for _, end in self._ends[match.cues.assertion] if limit <= end <= match.start]
-        before = [each.end for each in self._matches if each.looks_back and limit <= each.end <= match.start]
+        every = self._ends[match.cues.assertion]
+        first, last = bisect_left(every, (limit, 0)), bisect_left(every, (match.start, 0))
+        ends = [end for _, end in every[first:last]]
+        before = [each.end for each in self._within(limit, match.start) if each.looks_back]
         stops = [limit, *ends[-1:], *before[-1:]]
         stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
         stops.append(_opening(self._text, limit, match.start))
@@ -147,13 +179,26 @@ def _matches(text: str, rules: Rules) -> Iterator[_Match]:
     yield from (_Match(found.start(), found.end(), None) for found in rules.pseudo_pattern.finditer(text))
 
 
-def _longest(matches: list[_Match]) -> list[_Match]:
+def _is_about(match: _Match) -> bool:
+    return match.cues is not None and not match.cues.part_of_term
+
+
+def _longest(text: str, rules: Rules) -> list[_Match]:
     """Of matches that share characters the longest, in the order of the text."""
     kept: list[_Match] = []
-    for match in sorted(matches, key=lambda each: (each.start - each.end, each.start)):
-        if all(match.end <= other.start or other.end <= match.start for other in kept):
+    taken = bytearray(len(text))
+    for match in sorted(_matches(text, rules), key=lambda each: (each.start - each.end, each.start)):
+        if not any(taken[match.start : match.end]):
             kept.append(match)
+            taken[match.start : match.end] = b"\1" * (match.end - match.start)
     return sorted(kept, key=lambda each: each.start)
+
+
+def _behind(text: str, place: int) -> int:
+    """The first character that is no white space, from a place on."""
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
 
 
 def _closing(text: str, start: int, limit: int) -> int:

@@ -197,10 +197,10 @@ def observe_relations(encode: Encode, field: Field, system: str, seed: int) -> O
     found = relate(encode, field.relations or ())
     coherence: Named = {"relation_coherence": Coherence()}
     graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
-    beside: Named = {"alignment": Alignment()}
+    beside: Named = {"coherence": Coherence(), "alignment": Alignment()}
     space = evaluate(
         found.space,
-        [*coherence.values(), *beside.values()],
+        list(beside.values()),
         system=system,
         seed=seed,
         resamples=SPACE_RESAMPLES,

@@ -10,7 +10,7 @@ from equipoise.tasks.extract.cut.base import Cutter, Source
 from equipoise.tasks.extract.cut.named import cutters
 from equipoise.tasks.extract.document import Document, documents_of
 
-DEFAULT_CHUNKERS: tuple[str, ...] = ("paragraph", "sentence", "punctuation", "conjunction")
+DEFAULT_CHUNKERS: tuple[str, ...] = ("paragraph", "sentence", "punctuation", "conjunction", "cue")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from equipoise.tasks.extract.candidates import Candidates
 from equipoise.tasks.extract.settings import Settings
 from equipoise.types import Bools, Floats, Ints
 
+_DECIMALS = 6
+"""Scores that agree so far are equal: two perfect matches may differ in their last digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Stages:
@@ -72,9 +75,8 @@ def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
     if not len(overlapping):
         return kept
     length = (candidates.end - candidates.start)[overlapping]
-    order = np.lexsort(
-        (candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]),
-    )
+    best = np.round(candidates.scores[overlapping, 0], _DECIMALS)
+    order = np.lexsort((candidates.start[overlapping], -length, -best))
     taken = {
         place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
         for place in np.unique(candidates.document[overlapping]).tolist()
@@ -100,6 +102,6 @@ def _in_overlaps(candidates: Candidates, alive: Bools) -> Ints:
     meets = start[1:] + apart[1:] < reach[:-1]
     shares = np.zeros(len(order), dtype=np.bool_)
     shares[1:] = meets
-    # A chunk that begins a group is disputed by the one behind it.
-    shares[:-1] |= meets & ~shares[:-1]
+    # The first of a group is disputed by the one behind it.
+    shares[:-1] |= meets
     return order[shares]

@@ -75,7 +75,7 @@ def trace(
     """For every gold term of every document, how far it came.
 
     ``gold`` is by document id; ids of terms must be those of the ontology. With several candidates for a
-    term, the one that came furthest tells.
+    term, the one that came furthest tells. Where predictions carry no assertions, gold ones do not count.
     """
     places = {document.id: place for place, document in enumerate(candidates.documents)}
     strange = [name for name in gold if name not in places]

@@ -76,7 +76,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--chunkers",
         metavar="LIST",
-        help="How texts are cut, one after the other: paragraph,sentence,punctuation,conjunction,semantic.",
+        help="How texts are cut, coarse first: names such as sentence, conjunction, semantic, with commas.",
     ),
     click.option(
         "--multi-vector/--single-vector",

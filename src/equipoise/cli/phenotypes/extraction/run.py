@@ -30,9 +30,11 @@ averages = options.names_in("equipoise.recipes.phenotypes.extraction.settings", 
 @click.command(help=HELP, short_help="Measure extraction on documents.")
 @click.argument("source", metavar="DIR")
 @click.option("--model", type=ModelName(), metavar="MODEL", help="The model, such as use, tfidf: or sum:a+b.")
-@click.option("--num-results", type=int, help="How many terms of each chunk are looked at.")
-@click.option("--chunk-threshold", type=float, help="The least score of a term in a chunk.")
-@click.option("--min-confidence", type=float, help="The least mean score of a term in a document.")
+@click.option("--num-results", type=int, help="How many terms of each chunk are looked at.  [default: 10]")
+@click.option("--chunk-threshold", type=float, help="The least score of a term in a chunk.  [default: 0.7]")
+@click.option(
+    "--min-confidence", type=float, help="The least mean score of a term in a document.  [default: 0]"
+)
 @click.option("--top-term-only", is_flag=True, default=None, help="Only the best term of each chunk counts.")
 @options.one_of("--averaging", "averaging", averages, "micro", "How documents are put together.")
 @options.one_of("--similarity", "similarity", measures, "lin", "What a near miss earns in soft scores.")

@@ -9,6 +9,7 @@ from functools import cached_property
 from equipoise.checks.base import counted, listed
 from equipoise.data.annotated import Annotated, AnnotatedDocument, Annotation, Problem
 from equipoise.errors import InputError, UnknownNameError
+from equipoise.ontology.assertion.language import LANGUAGES, checked_language
 from equipoise.ontology.ids import Resolutions, Resolved
 from equipoise.ontology.ontology import Ontology
 from equipoise.tasks.extract import Document
@@ -31,7 +32,10 @@ class Gold:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         """The texts, as the pipeline takes them."""
-        return tuple(Document(each.id, each.text, each.language or None) for each in self.annotated.documents)
+        return tuple(
+            Document(each.id, each.text, each.language if has_rules(each.language) else None)
+            for each in self.annotated.documents
+        )
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
         """The (term, assertion) pairs by document."""
@@ -62,9 +66,27 @@ class Gold:
             notes.append(f"{counted(len(bare), 'document')} without gold (recall undefined): {listed(bare)}")
         if self.resolutions.moved:
             notes.append(f"ids followed to live terms: {self.resolutions}")
+        strange = sorted({each.language for each in self.annotated.documents} - {""})
+        strange = [each for each in strange if not has_rules(each)]
+        if strange:
+            known = " or ".join(LANGUAGES)
+            notes.append(f"no rules for assertions in {listed(strange)}: those of {known} are used")
         if odd:
             notes.append(f"{counted(len(odd), 'mismatch').replace('mismatchs', 'mismatches')} in the gold")
         return tuple(notes)
+
+
+def has_rules(language: str) -> bool:
+    """Whether assertions can be told in a language.
+
+    >>> has_rules("de"), has_rules("fr"), has_rules("")
+    (True, False, False)
+    """
+    try:
+        checked_language(language)
+    except UnknownNameError:
+        return False
+    return True
 
 
 def gold_of(annotated: Annotated, ontology: Ontology) -> Gold:
@@ -77,6 +99,11 @@ def gold_of(annotated: Annotated, ontology: Ontology) -> Gold:
             f"none of the gold ids of {annotated.source or 'the documents'} is a term of {ontology.title}: "
             f"{problems[-1]}",
             hint="name the ontology of these ids with --ontology",
+        )
+    if not resolved:
+        raise InputError(
+            f"none of the {counted(len(documents), 'document')} of {annotated.source or 'the list'} has gold",
+            hint="eq phenotypes extract reads texts that nobody annotated",
         )
     moved = tuple(each for each in resolved if each.how != "live")
     found = replace(annotated, documents=documents)

@@ -38,7 +38,7 @@ class Point:
             round(float(np.quantile(best, share)), _PLACES) if share else 0.0
             for share in (self.threshold, self.confidence)
         )
-        return Settings(self.num_results, cut, sure, top_term_only=self.num_results == 1)
+        return Settings(min(self.num_results, scores.depth), cut, sure, top_term_only=self.num_results == 1)
 
 
 def stricter_confidence(params: Params) -> bool:

@@ -35,6 +35,7 @@ class Extraction:
     spans: GoldSpans | None
     findings: tuple[Finding, ...]
     seconds: float
+    notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
     @property
@@ -62,7 +63,7 @@ class Extraction:
             mistakes=self.mistakes.to_dict(),
             spans=() if self.spans is None else self.spans.estimates,
             split=() if self.spans is None else (self.spans.found, self.spans.chunker, self.spans.model),
-            notes=self.gold.notes,
+            notes=(*self.gold.notes, *self.notes),
             problems=tuple(map(str, self.gold.problems)),
             citation=self.gold.ontology.citation,
             findings=self.findings,
@@ -97,6 +98,7 @@ class Extraction:
             },
             "documents": len(self.gold.annotated),
             "documents_without_gold": list(self.gold.annotated.without_gold),
+            "notes": [*self.gold.notes, *self.notes],
             "chunks": len(self.candidates),
             "seconds": self.seconds,
             "estimates": [each.to_dict() for each in self.result.estimates.values()],

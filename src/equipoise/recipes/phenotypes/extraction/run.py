@@ -22,7 +22,7 @@ from equipoise.recipes.phenotypes.extraction.outcome import Extraction
 from equipoise.recipes.phenotypes.extraction.score import result_of, sets_of, with_near_misses
 from equipoise.recipes.phenotypes.extraction.settings import ExtractionSettings, settings_of, told
 from equipoise.recipes.phenotypes.extraction.spans import gold_spans
-from equipoise.recipes.phenotypes.extraction.system import term_system
+from equipoise.recipes.phenotypes.extraction.system import term_system, unstored
 from equipoise.recipes.phenotypes.extraction.tuned import TunedParameters
 from equipoise.recipes.phenotypes.settings import DEFAULT_MODEL
 from equipoise.recipes.phenotypes.store import refuse_unwritable
@@ -91,6 +91,7 @@ def measured(
     gold: Gold, model: Any, name: str, settings: ExtractionSettings, command: Sequence[str] = ()
 ) -> Extraction:
     """One model with one configuration; every stage from the same candidates."""
+    settings = settings.within(len(gold.ontology))
     with term_system(model, gold.ontology, settings) as system:
         assert system.fitted is not None  # the terms are read before the clock starts
         begun = perf_counter()
@@ -100,7 +101,7 @@ def measured(
         predictions = predict(found, **settings.pipeline.record())
         seconds = perf_counter() - begun
         spans = gold_spans(gold, system, predictions, settings)
-        card = system.card
+        card, notes = system.card, unstored(system)
     sets = with_near_misses(sets_of(gold, predictions), similarity(gold.ontology, settings.measure))
     result = result_of(sets, f"{name} ({told(settings.pipeline)})", gold, settings)
     return Extraction(
@@ -116,6 +117,7 @@ def measured(
         spans=spans,
         findings=(*_of_gold(gold, settings), *result.findings),
         seconds=seconds,
+        notes=notes,
         command=tuple(command),
     )
 

@@ -46,6 +46,11 @@ class ExtractionSettings:
         """The mode of the leading figures."""
         return "strict" if self.include_assertions else "id"
 
+    def within(self, terms: int) -> ExtractionSettings:
+        """The same settings, looking at no more terms than there are."""
+        depth = min(self.pipeline.num_results, terms)
+        return replace(self, pipeline=replace(self.pipeline, num_results=depth))
+
     def checked(self) -> ExtractionSettings:
         """The same settings, or a sentence about what cannot be."""
         if self.averaging not in AVERAGES:

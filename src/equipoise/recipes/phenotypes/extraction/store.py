@@ -2,7 +2,7 @@
 
 extraction_results.json    every figure, error and prediction
 candidates.npz             what retrieval found for every chunk, from which any configuration can be predicted
-runs/SYSTEM/               a run directory, as eq compare, eq gate, eq report and eq view read them
+run/                       a run directory, as eq compare, eq gate, eq report and eq view read them
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 from equipoise.data.atomic import write_bytes
 from equipoise.recipes.phenotypes.extraction.outcome import Extraction
 from equipoise.recipes.phenotypes.extraction.score import details_of
-from equipoise.recipes.phenotypes.store import RUNS, folder_of, refuse_unwritable
+from equipoise.recipes.phenotypes.store import refuse_unwritable
 from equipoise.run.cases import json_text
 from equipoise.run.manifest import Manifest, Status, without_secrets
 from equipoise.run.store import write_run
 
-RESULTS, CANDIDATES = "extraction_results.json", "candidates.npz"
+RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 
 
 def write_extraction(folder: Path, found: Extraction) -> Path:
@@ -45,10 +45,11 @@ def write_extraction(folder: Path, found: Extraction) -> Path:
         },
         cost={"dims": found.card.dims, "seconds": found.seconds},
     )
-    place = folder / RUNS / folder_of(found.result.system)
+    # One place whatever the configuration is called: who runs again replaces the run, and a gate finds one.
+    place = folder / RUN
     write_run(place, found.result, manifest=manifest, details=details_of(gold, found.predictions))
     found.candidates.save(folder / CANDIDATES)
-    content = {"run": str(place.relative_to(folder)), **found.to_dict()}
+    content = {"run": RUN, **found.to_dict()}
     file = folder / RESULTS
     write_bytes(file, f"{json_text(content, indent=2)}\n".encode())
     return file

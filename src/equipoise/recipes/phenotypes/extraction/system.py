@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.errors import EquipoiseError
 from equipoise.ontology.index.build import default_folder, open_indexes
+from equipoise.ontology.index.fitting import models_of
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.ontology import Ontology
 from equipoise.recipes.fair.models import loaded
@@ -28,3 +29,14 @@ def term_system(model: Any, ontology: Ontology, settings: ExtractionSettings) ->
                 raise
             indexes = ()
         yield TermSystem(system, ontology, multi=settings.multi, strategy=settings.strategy, index=indexes)
+
+
+def unstored(system: TermSystem) -> tuple[str, ...]:
+    """What to know of a model whose vectors of the terms are not stored; nothing where they are."""
+    if system.indexes or not models_of(system.system):
+        return ()
+    flag = " --multi-vector" if system.multi else ""
+    return (
+        f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
+        f"eq phenotypes index build{flag} makes one, once",
+    )

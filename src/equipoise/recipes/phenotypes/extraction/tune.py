@@ -17,6 +17,7 @@ from equipoise.data.split import Fold
 from equipoise.data.split import folds as dealt
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
+from equipoise.metrics.base import Measurement
 from equipoise.metrics.sets import SetF1
 from equipoise.ontology.ontology import Ontology
 from equipoise.recipes.fair.models import named_models
@@ -123,13 +124,13 @@ def _tuned(
     tuning = Tuning(
         metric=f"{NESTED}{metric}" if parts else metric,
         trials=tuple(
-            Trial(_params(each), float(np.nanmean(row)))
+            Trial(_params(each), Measurement.mean(row).value)
             for each, row in zip(trials.settings, trials.f1, strict=True)
         ),
         best=best,
         baseline=len(grid),
-        optimistic=float(np.nanmean(trials.f1[best])),
-        nested=float(np.nanmean(choice.values)) if parts else nan,
+        optimistic=Measurement.mean(trials.f1[best]).value,
+        nested=Measurement.mean(choice.values).value if parts else nan,
         folds=choice.folds,
         tried=len(grid),
     )

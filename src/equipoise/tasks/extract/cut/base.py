@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 
 Span = tuple[int, int]
 
-EDGES = " \t\r\n\f\v.,;:!?()[]{}\"'„“”‚‘’«»–—-/*•·…"
-"""What a piece neither begins nor ends with."""
+EDGES = ".,;:!?()[]{}\"'„“”‚‘’«»–—-/*•·…"
+"""What a piece neither begins nor ends with, beside white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ def trimmed(text: str, spans: Iterable[Span]) -> list[Span]:
     """
     kept = []
     for start, end in spans:
-        while start < end and text[start] in EDGES:
+        while start < end and _is_edge(text[start]):
             start += 1
-        while end > start and text[end - 1] in EDGES:
+        while end > start and _is_edge(text[end - 1]):
             end -= 1
         if any(letter.isalnum() for letter in text[start:end]):
             kept.append((start, end))
@@ -50,13 +50,17 @@ def trimmed(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def between(text: str, separators: Iterable[Span]) -> list[Span]:
-    """The spans between separators, trimmed.
+    """The spans between separators, trimmed; separators are in order and may overlap.
 
     >>> between("fever and cough", [(6, 9)])
     [(0, 5), (10, 15)]
     """
     spans, begun = [], 0
     for start, end in separators:
-        spans.append((begun, start))
-        begun = end
+        spans.append((begun, max(begun, start)))
+        begun = max(begun, end)
     return trimmed(text, [*spans, (begun, len(text))])
+
+
+def _is_edge(letter: str) -> bool:
+    return letter.isspace() or letter in EDGES

@@ -8,7 +8,7 @@ from equipoise.embed.model import Embedder
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.tasks.extract.cut.base import Cutter
 from equipoise.tasks.extract.cut.phrases import Phrases
-from equipoise.tasks.extract.cut.rules import Conjunctions, Paragraphs, Punctuation, Sentences
+from equipoise.tasks.extract.cut.rules import Conjunctions, Cues, Paragraphs, Punctuation, Sentences
 from equipoise.tasks.extract.cut.semantic import SemanticWindows
 
 RULES = {
@@ -16,6 +16,7 @@ RULES = {
     "sentence": Sentences,
     "punctuation": Punctuation,
     "conjunction": Conjunctions,
+    "cue": Cues,
     "phrase": Phrases,
 }
 SEMANTIC = "semantic"

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from equipoise.embed.chunk.sentences import sentence_starts
+from equipoise.ontology.assertion.languages import RULES
+from equipoise.ontology.assertion.scope import words_about
 from equipoise.tasks.extract.cut.base import Source, Span, between, trimmed
 
 _BLANK = re.compile(r"\n[^\S\n]*\n\s*")
-_ITEM = re.compile(r"\n\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_ITEM = re.compile(r"\n[^\S\n]*+(?:[-*•]|\d{1,2}[.)])\s+")
 # A comma between digits is part of a number, a colon or stroke inside a word part of the word.
 _MARKS = re.compile(r"[;\n()\[\]{}]+|(?<!\d),|,(?!\d)|:(?=\s)|\s[–—-]\s|(?<!\w)/|/(?!\w)")
 _JOINTS = {
@@ -24,6 +26,21 @@ _JOINTS = {
     "de": re.compile(
         r"\b(?:und/oder|sowie|und|oder|aber|jedoch|sondern|mit|ohne|außer|während|obwohl|wegen|aufgrund"
         r"|bzw\.|beziehungsweise|einschließlich|begleitet von|gefolgt von|sowohl|als auch|weder|noch)(?!\w)",
+        re.IGNORECASE,
+    ),
+}
+
+
+_LEADING = {
+    "en": re.compile(
+        r"\b(?:(?:seen|referred|admitted|treated|evaluated|known|presenting) (?:for|with|because of)"
+        r"|diagnos(?:ed|is) (?:with|of)|suffers? from|suffer(?:ed|ing) from|history of|consistent with)\b",
+        re.IGNORECASE,
+    ),
+    "de": re.compile(
+        r"\b(?:(?:leidet|litt|leiden|erkrankt) an|(?:vorgestellt|aufgenommen|behandelt|bekannt) (?:wegen|mit)"
+        r"|Zustand nach|Z\.\s?n\.|Vorliegen (?:von|einer|eines)|besteht|bestehen|bestand|bestanden"
+        r"|(?:fand|fanden|findet|finden|zeigten?) sich)(?!\w)",
         re.IGNORECASE,
     ),
 }
@@ -100,3 +117,18 @@ class Conjunctions(_Rule):
         return between(
             source.text, (match.span() for match in _JOINTS[source.language].finditer(source.text))
         )
+
+
+class Cues(_Rule):
+    """What is left when the words are cut out that speak about findings: cues, and verbs of having.
+
+    >>> text = "The patient has no sign of fever"
+    >>> [text[start:end] for start, end in Cues().cut([Source(text)])[0]]
+    ['The patient', 'fever']
+    """
+
+    name = "cue"
+
+    def _spans(self, source: Source) -> list[Span]:
+        leading = [match.span() for match in _LEADING[source.language].finditer(source.text)]
+        return between(source.text, sorted([*leading, *words_about(source.text, RULES[source.language])]))

@@ -80,10 +80,10 @@ class SemanticWindows:
         return cosines
 
     def _turns(self, gaps: Floats) -> Bools:
-        """The gaps that are cut: below the threshold, lowest within ``least``, the first of equals."""
+        """The gaps that are cut: below the threshold, and none lower nearby; the first of equals."""
         chosen = np.zeros(len(gaps), dtype=np.bool_)
-        for gap in np.argsort(gaps, kind="stable"):
-            around = slice(max(0, gap - self.least + 1), gap + self.least)
-            if gaps[gap] < self.threshold and not chosen[around].any():
-                chosen[gap] = True
+        reach = max(1, self.least - 1)
+        for gap in np.flatnonzero(gaps < self.threshold):
+            around = slice(max(0, gap - reach), gap + reach + 1)
+            chosen[gap] = gaps[gap] <= gaps[around].min() and not chosen[around].any()
         return chosen

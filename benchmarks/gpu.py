@@ -1,0 +1,152 @@
+"""On an NVIDIA GPU: the share of what the machine can multiply and copy that search, ranks and training reach.
+
+python -m benchmarks.gpu [VECTORS.npz ...]     prints the page benchmarks/gpu.md
+
+A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``closure`` (pairs of positions).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.places import gpu_rows
+from equipoise.evidence.from_device import ranking_from_points_on
+from equipoise.geometry import geometry
+from equipoise.geometry.device import DeviceSearch, _best
+from equipoise.hierarchy.links import Links
+from equipoise.hierarchy.riemann.whole import WholeSchedule, train_whole
+
+SIDE = 8192
+CORPUS, QUERIES, DIMS, K = 1_000_000, 10_000, 384, 100
+EPOCHS = 5
+
+
+def main() -> None:
+    """Measure everything, and print it as a page."""
+    import torch
+
+    print(
+        f"# On a GPU\n\n{torch.cuda.get_device_name()}, torch {torch.__version__}; wall seconds, the least of several.\n"
+    )
+    rates = {name: _matrix_rate(name) for name in ("full", "tf32", "bf16")}
+    copied = _copy_rate()
+    print("## The machine\n")
+    _table(
+        ["what", "rate"],
+        [
+            *(
+                [f"matrix product of {SIDE:,} x {SIDE:,}, {name}", f"{rate / 1e12:.0f} TFLOP a second"]
+                for name, rate in rates.items()
+            ),
+            ["copy on the device, read and written", f"{copied / 1e9:,.0f} GB a second"],
+        ],
+    )
+    print("## Exact search\n")
+    _table(
+        ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
+        [_search(name, rates[name], copied) for name in rates],
+    )
+    print("## Logits\n")
+    _table(["task", "seconds", "note"], [[row.task, f"{row.ours:.3g}", row.note] for row in gpu_rows()])
+    for path in sys.argv[1:]:
+        print(f"## {path.rpartition('/')[2]}\n")
+        _table(["task", "seconds", "found"], _tree(path))
+
+
+def _table(head: list[str], lines: list[list[str]]) -> None:
+    for line in (head, ["---"] * len(head), *lines):
+        print("| " + " | ".join(line) + " |")
+    print()
+
+
+def _timed(work: Callable[[], object], times: int = 5) -> float:
+    import torch
+
+    work()
+    seconds = []
+    for _ in range(times):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(perf_counter() - start)
+    return min(seconds)
+
+
+def _matrix_rate(precision: str) -> float:
+    """Multiplications and additions a second of a large square product."""
+    import torch
+
+    kind = torch.bfloat16 if precision == "bf16" else torch.float32
+    left, right = (torch.randn((SIDE, SIDE), device="cuda", dtype=kind) for _ in range(2))
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    seconds = _timed(lambda: left @ right)
+    torch.set_float32_matmul_precision("highest")
+    return 2 * SIDE**3 / seconds
+
+
+def _copy_rate() -> float:
+    import torch
+
+    source = torch.empty(1 << 30, device="cuda", dtype=torch.float32)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / _timed(lambda: target.copy_(source))
+
+
+def _search(precision: str, rate: float, copied: float) -> list[str]:
+    """The product, and the selection of the best, of queries against a corpus that lies on the device."""
+    import torch
+
+    rng = np.random.default_rng(0)
+    corpus = rng.standard_normal((CORPUS, DIMS), dtype=np.float32)
+    queries = rng.standard_normal((QUERIES, DIMS), dtype=np.float32)
+    search, left = DeviceSearch.of(queries, corpus, "dot", "cuda", precision)
+
+    def best() -> None:
+        for _, block in search.blocks(left, 8 << 30):
+            _best(block, K)
+
+    seconds = _timed(best, times=3)
+    work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES
+    peak = torch.cuda.max_memory_allocated() / 1e9
+    task = f"top {K} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {precision} (peak {peak:.0f} GB)"
+    return [
+        task,
+        f"{seconds:.3g}",
+        f"{work / seconds / rate:.0%}",
+        f"{moved / seconds / copied:.0%} for writing the scores once",
+    ]
+
+
+def _tree(path: str) -> list[list[str]]:
+    """The evaluation of a hierarchy, and some epochs of its training."""
+    held = np.load(path)
+    points, closure = held["start"], held["closure"].astype(np.int64)
+    pairs = np.concatenate([closure, closure[:, ::-1]])
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    seconds = _timed(lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2)
+    ranking = ranking_from_points_on("cuda", points, pairs, geometry("lorentz"))
+    mean = float(np.mean(ranking.ranks))
+    found = [
+        [
+            f"ranks of {len(pairs):,} relatives among {len(points):,} nodes",
+            f"{seconds:.3g}",
+            f"raw mean rank {mean:,.1f}",
+        ]
+    ]
+    relatives = Links.of(len(points), pairs)
+    start = perf_counter()
+    _, history = train_whole(points, relatives, WholeSchedule(epochs=EPOCHS, rate=0.01))
+    each = (perf_counter() - start) / EPOCHS
+    cells = float(len(points)) ** 2
+    note = f"{cells / each / 1e9:,.1f} billion pairs a second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    return [*found, ["one epoch of training, every node against all others", f"{each:.3g}", note]]
+
+
+if __name__ == "__main__":
+    main()

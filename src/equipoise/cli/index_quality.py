@@ -1,0 +1,190 @@
+"""``eq index-quality``: what a vector index loses against exact search, and how fast it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import exits, options
+from equipoise.cli.output import Output, pass_output
+from equipoise.cli.progress import counting
+from equipoise.cli.scoring import refuse_unwritable
+from equipoise.errors import ParameterError
+
+if TYPE_CHECKING:
+    from equipoise.run.manifest import Manifest
+    from equipoise.stats.result import Result
+    from equipoise.tasks.index_quality import IndexQuality
+
+HELP = """
+\b
+  eq index-quality --store faiss:hnsw --corpus vectors.npy --queries q.npy
+  eq index-quality --store pgvector:postgresql://db --option index=hnsw --corpus c/ --queries q.npy
+
+Fill a vector store, ask it, and hold its answers against exact search over the same vectors: recall with its
+interval, the latency of one query (p50, p95, p99) and the throughput of batches. The corpus is an array file
+or a folder of .npy shards, float32 or int8, and may be larger than memory. What a store on disk or on a
+server holds already is not sent again, so the same command typed again goes on where it stopped. With -o the
+run is kept, and eq compare tells two indexes apart.
+"""
+
+
+def geometries() -> list[str]:
+    """What stores compare by."""
+    from equipoise.embed.stores.base import GEOMETRIES
+
+    return list(GEOMETRIES)
+
+
+@click.command(help=HELP, short_help="Measure what a vector index loses, and how fast it is.")
+@click.option(
+    "--store", "spec", required=True, metavar="STORE", help="faiss:hnsw, chroma:FOLDER, pgvector:URL, ..."
+)
+@click.option(
+    "--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards."
+)
+@click.option("--queries", required=True, metavar="FILE", help="The query vectors, a row a query.")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many to find.")
+@click.option(
+    "--geometry",
+    type=options.OneOf("geometry", geometries),
+    default="cosine",
+    show_default=True,
+    help="What is near.",
+)
+@click.option(
+    "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Of the store: index=hnsw, ..."
+)
+@click.option(
+    "--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out."
+)
+@click.option("--name", metavar="NAME", help="What the run is called; the store's spec if left out.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="For exact search.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option(
+    "--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples."
+)
+@options.seed_option
+@click.option("-o", "--output", metavar="FOLDER", help="Keep the run beneath this folder.")
+@options.output_options
+@pass_output
+def index_quality(
+    out: Output,
+    spec: str,
+    corpus: str,
+    queries: str,
+    k: int,
+    geometry: str,
+    settings: tuple[str, ...],
+    collection: str | None,
+    name: str | None,
+    threads: int,
+    level: float,
+    resamples: int,
+    seed: int,
+    output: str | None,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.data.arrays import read_matrix
+    from equipoise.data.shards import open_shards
+    from equipoise.embed.indexed import described
+    from equipoise.embed.stores import store as open_store
+    from equipoise.run.manifest import Manifest
+    from equipoise.tasks import index_quality as task
+
+    if output is not None:
+        refuse_unwritable(output)
+    given = _settings(settings)
+    shards, points = open_shards(corpus), read_matrix(queries)
+    files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
+    system = name or ", ".join([described(spec), *(f"{key}={value}" for key, value in given.items())])
+    begun = replace(
+        Manifest.start(system, command=out.command, seed=seed, inputs=files),
+        parameters={"store": described(spec), "geometry": geometry, "k": k, **given},
+    )
+    held = collection or _collection(begun, geometry, given)
+    with open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened:
+        with _Bars(out) as bars:
+            found = task.index_quality(opened, shards, points, k, threads=threads, watch=bars.watch)
+        exact = opened.exact
+    result = found.result(system, level=level, resamples=resamples, seed=seed)
+    _show(out, result, found, exact=exact)
+    if output is not None:
+        _keep(out, result, found, begun, Path(output))
+    if found.stopped:
+        out.note(f"caution: {found.stopped}; {len(found.recall):,} of {len(points):,} queries were answered")
+    return exits.FAILED_UNITS if found.stopped else exits.DONE
+
+
+def _settings(words: Sequence[str]) -> dict[str, Any]:
+    """``ef_search=200`` as an option of a store; whole numbers are numbers."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name or not value:
+            raise ParameterError(f"--option {word} has no value", hint="write --option index=hnsw")
+        found[name] = int(value) if value.isdecimal() else value
+    return found
+
+
+def _file(rows: Any, corpus: str) -> str:
+    """The file of a shard; vectors that were read whole lie in the corpus itself."""
+    return str(getattr(rows, "path", corpus))
+
+
+def _collection(begun: Manifest, geometry: str, given: dict[str, Any]) -> str:
+    """A name of its own for these vectors, this geometry and these settings, so that nothing is mixed."""
+    *vectors, _ = begun.inputs.values()
+    known = [geometry, *map(str, sorted(given.items())), *map(str, vectors)]
+    return f"index-{hashlib.sha256(chr(0).join(known).encode()).hexdigest()[:24]}"
+
+
+class _Bars(ExitStack):
+    """A bar for each stage of the work, one after another."""
+
+    def __init__(self, out: Output) -> None:
+        super().__init__()
+        self._out = out
+        self._stage = ""
+        self._count: Any = None
+
+    def watch(self, what: str, done: int, total: int) -> None:
+        """Show how far a stage has come."""
+        if what != self._stage:
+            self.close()
+            self._stage = what
+            self._count = self.enter_context(counting(self._out, what, total))
+        self._count(done)
+
+
+def _cost(found: IndexQuality) -> dict[str, float]:
+    return {
+        "fill_seconds": found.fill_seconds,
+        "build_seconds": found.build_seconds,
+        "exact_seconds": found.exact_seconds,
+    }
+
+
+def _show(out: Output, result: Result, found: IndexQuality, *, exact: bool) -> None:
+    from equipoise.report.index_quality import index_quality_report
+
+    if out.json:
+        out.data({**result.to_dict(), "cost": _cost(found), "exact": exact, "stopped": found.stopped})
+    else:
+        out.show(*index_quality_report(result, _cost(found), exact=exact, quiet=out.quiet))
+
+
+def _keep(out: Output, result: Result, found: IndexQuality, begun: Manifest, folder: Path) -> None:
+    from equipoise.run.manifest import Status
+    from equipoise.run.store import write_run
+
+    status = Status.PARTIAL if found.stopped else Status.COMPLETE
+    whole = replace(begun, cost=_cost(found)).finish(status, reason=found.stopped)
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in result.system)
+    out.note(f"wrote {write_run(folder / name, result, manifest=whole)}")

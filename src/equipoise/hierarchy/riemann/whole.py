@@ -1,0 +1,185 @@
+"""Training on a GPU: every node against all strangers at once, in the memory that is free.
+
+On the host strangers are drawn, since a look at all of them takes too long. A GPU looks at all pairs of
+80,000 nodes in a fraction of a second. Nodes come in random batches, since the noise of them finds better
+places than the exact gradient of all. Riemannian Adam moves the points, with one second moment a point, since
+coordinates have no meaning of their own here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.geometry.device import free_bytes, torch_device
+from equipoise.hierarchy.links import Links
+from equipoise.types import Floats
+
+if TYPE_CHECKING:
+    from equipoise.hierarchy.riemann.train import Progress
+
+SHARE = 0.05
+"""Of the free memory that one matrix of a block may take; about ten of them live at once."""
+
+LONGEST_STEP = 1.0
+_FIRST, _SECOND = 0.9, 0.99
+_NEAREST = 1.0 + 1e-12
+
+
+@dataclass(frozen=True)
+class WholeSchedule:
+    """How long and how fast; the rate is a length in the space and falls along half a cosine."""
+
+    epochs: int = 1000
+    rate: float = 0.03
+    last_rate: float = 0.0005
+    sharpness: float = 4.0
+    batches: int = 16
+    radius: float = 17.0
+
+    def rate_at(self, epoch: int) -> float:
+        """The rate of an epoch, counted from 0."""
+        share = epoch / max(1, self.epochs - 1)
+        return self.last_rate + (self.rate - self.last_rate) * (1 + np.cos(np.pi * share)) / 2
+
+
+def train_whole(
+    start: Floats,
+    relatives: Links,
+    schedule: WholeSchedule,
+    *,
+    device: Any = "cuda",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Floats, list[float]]:
+    """The trained points of the hyperboloid (time first), and the mean loss of a pair in each epoch.
+
+    ``relatives`` are the nodes that belong near each node, both ways.
+    """
+    import torch
+
+    where = torch_device(device)
+    points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=where)
+    work = _Work.of(relatives, len(start), where)
+    adam = _Adam(points)
+    rng = np.random.default_rng(seed)
+    history: list[float] = []
+    for epoch in range(schedule.epochs):
+        lost = 0.0
+        order = torch.as_tensor(rng.permutation(len(start)), device=where)
+        for nodes in order.tensor_split(min(schedule.batches, len(start))):
+            gradient, loss = work.gradient(adam.points, nodes, schedule.sharpness)
+            adam.step(gradient, schedule.rate_at(epoch), schedule.radius)
+            lost += loss
+        history.append(lost / max(1, len(work.targets)))
+        if progress is not None:
+            progress(epoch + 1, schedule.epochs)
+    return adam.points.cpu().numpy(), history
+
+
+class _Adam:
+    """Riemannian Adam: moments are carried along by projecting them where the points have gone."""
+
+    def __init__(self, points: Any) -> None:
+        self.points = points
+        self.momentum = points * 0.0
+        self.square = points[:, 0] * 0.0
+        self.steps = 0
+
+    def step(self, gradient: Any, rate: float, radius: float) -> None:
+        """Move all points against the gradient."""
+        self.steps += 1
+        gradient = _tangent(self.points, gradient)
+        self.square = _SECOND * self.square + (1 - _SECOND) * _dot(gradient, gradient).clamp_min(0)
+        self.momentum = _FIRST * _tangent(self.points, self.momentum) + (1 - _FIRST) * gradient
+        scale = (self.square / (1 - _SECOND**self.steps)).sqrt().clamp_min(1e-30)
+        step = self.momentum / (1 - _FIRST**self.steps) / scale[:, None]
+        self.points = _moved(self.points, -rate * step, radius)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The relatives of all nodes, one node after another, and how many nodes are looked at in one go."""
+
+    targets: Any
+    starts: Any
+    counts: Any
+    rows: int
+
+    @classmethod
+    def of(cls, relatives: Links, nodes: int, where: Any) -> _Work:
+        import torch
+
+        counts = torch.as_tensor(np.asarray(relatives.counts), device=where)
+        targets = torch.as_tensor(np.asarray(relatives.targets), device=where)
+        rows = max(1, int(SHARE * free_bytes(where)) // (8 * nodes))
+        return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
+
+    def gradient(self, points: Any, nodes: Any, sharpness: float) -> tuple[Any, float]:
+        """The derivative of the loss of these nodes, summed, by every point, and that sum.
+
+        The loss of a node and its relative is ``-log(e(u,v) / (e(u,v) + sum of e(u,w)))`` over all strangers
+        w, with ``e(u,v) = exp(-sharpness d(u,v))``.
+        """
+        import torch
+
+        total, found = torch.zeros_like(points), torch.zeros((), dtype=points.dtype, device=points.device)
+        mirrored = points.clone()
+        mirrored[:, 1:] *= -1  # so that a plain product is minus Lorentz's
+        for block in nodes.split(self.rows):
+            row, near = self._relatives(block)
+            own = torch.arange(len(block), device=points.device)
+            product = (points[block] @ mirrored.T).clamp_min_(_NEAREST)
+            sine = (product * product - 1).sqrt_()
+            score = (product + sine).log_().mul_(-sharpness)
+            wanted = score[row, near]
+            score[row, near] = -torch.inf
+            score[own, block] = -torch.inf
+            crowd = torch.logsumexp(score, dim=1)
+            doubt = torch.sigmoid(crowd[row] - wanted)
+            found += torch.nn.functional.softplus(crowd[row] - wanted).sum()
+            weight = torch.zeros(len(block), dtype=points.dtype, device=points.device)
+            weight.index_add_(0, row, doubt)
+            pull = torch.exp(score - crowd[:, None]).mul_(-weight[:, None])
+            pull[row, near] = doubt
+            pull.nan_to_num_(0.0)  # a node without strangers has nothing to be told from
+            pull.div_(sine)
+            turn = product.mul_(pull)
+            here = turn.sum(dim=1)[:, None] * points[block] - pull @ points
+            total.index_add_(0, block, here)
+            total += turn.sum(dim=0)[:, None] * points - pull.T @ points[block]
+        return total.mul_(sharpness), float(found)
+
+    def _relatives(self, block: Any) -> tuple[Any, Any]:
+        """Which row of the block has which relative."""
+        import torch
+
+        counts = self.counts[block]
+        row = torch.repeat_interleave(torch.arange(len(block), device=block.device), counts)
+        nth = torch.arange(len(row), device=block.device) - (torch.cumsum(counts, 0) - counts)[row]
+        return row, self.targets[self.starts[block][row] + nth]
+
+
+def _dot(x: Any, y: Any) -> Any:
+    """Lorentz's inner product of rows."""
+    return (x[:, 1:] * y[:, 1:]).sum(dim=1) - x[:, 0] * y[:, 0]
+
+
+def _tangent(points: Any, vectors: Any) -> Any:
+    """The part of ambient vectors that is tangent at the points."""
+    return vectors + _dot(points, vectors)[:, None] * points
+
+
+def _moved(points: Any, tangent: Any, radius: float) -> Any:
+    """Along the geodesics, no farther than the longest step; time is computed anew, inside the radius."""
+    import torch
+
+    length = _dot(tangent, tangent).clamp_min(0).sqrt()
+    short = length.clamp_max(LONGEST_STEP)
+    ratio = torch.where(length > 1e-12, torch.sinh(short) / length.clamp_min(1e-12), torch.ones_like(length))
+    space = (torch.cosh(short)[:, None] * points + ratio[:, None] * tangent)[:, 1:]
+    size = space.norm(dim=1)
+    space = space * (np.sinh(radius) / size.clamp_min(1e-300)).clamp_max(1.0)[:, None]
+    return torch.cat([(1 + (space * space).sum(dim=1)).sqrt()[:, None], space], dim=1)

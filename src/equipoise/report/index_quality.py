@@ -1,0 +1,75 @@
+"""What people see of an index: recall, latency and throughput, and what the figures rest on."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.numbers import count, decimals, figure, percent, span
+from equipoise.stats.result import Estimate, Result
+
+
+def index_quality_report(
+    result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False
+) -> list[Any]:
+    """A title, a line a figure, and sentences on how they were measured."""
+    recall, *_ = result.estimates.values()
+    vectors = int(result.settings["vectors"])
+    rows = [_cells(each) for each in result.estimates.values()]
+    names, values, reaches, units, n = zip(*rows, strict=True)
+    table = FittedTable(
+        [
+            Column("figure", names),
+            Column("estimate", values, right=True),
+            Column(f"{percent(recall.interval.level)} interval", reaches, right=True, rank=1),
+            Column("unit", units, rank=2),
+            Column("n", n, right=True, rank=3),
+        ]
+    )
+    parts: list[Any] = [heading(f"{result.system} on {count(vectors)} vectors"), Paragraph(""), table]
+    if quiet:
+        return parts
+    return [
+        *parts,
+        Paragraph(""),
+        Paragraph(_measured(result, cost, exact=exact)),
+        Paragraph(_methods(result)),
+    ]
+
+
+def _cells(estimate: Estimate) -> tuple[str, ...]:
+    places = decimals(estimate.interval) if estimate.interval.known else _places(estimate.value)
+    return (
+        estimate.metric,
+        figure(estimate.value, places),
+        span(estimate.interval, places),
+        estimate.unit,
+        count(estimate.n),
+    )
+
+
+def _places(value: float) -> int:
+    """The decimals of a figure without an interval: a large one needs none."""
+    return 0 if isnan(value) or value >= 100 else 3
+
+
+def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
+    recall = next(iter(result.estimates.values()))
+    column = result.per_unit[recall.metric]
+    complete = int((column == 1.0).sum())
+    kind = "compares with every vector" if exact else "is approximate"
+    return (
+        f"The store {kind}; it missed nothing for {count(complete)} of {count(recall.n)} queries, and random "
+        f"answers would find {recall.chance:.2g}. It was filled in {cost['fill_seconds']:.3g} s and ready "
+        f"{cost['build_seconds']:.3g} s later; exact search of the same vectors took "
+        f"{cost['exact_seconds']:.3g} s for all queries. Latency is that of one query at a time as this "
+        f"program sees it, network included; throughput is that of batches."
+    )
+
+
+def _methods(result: Result) -> str:
+    reaches = [each.interval for each in result.estimates.values() if each.interval.known]
+    methods = ", ".join(dict.fromkeys(reach.method for reach in reaches))
+    return f"Intervals: {methods}." if methods else "No interval is known."

@@ -1,0 +1,265 @@
+"""The quality of an index: how much of the exact answer it finds, how soon, and how many it answers a second.
+
+The store is filled, asked one query at a time for its latency, then all in batches for its throughput,
+and held against exact search over the same vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf, nan
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.embed.stores import Store
+from equipoise.embed.stores.base import Hits
+from equipoise.embed.stores.recall import recalls
+from equipoise.errors import InputError, ParameterError, PartialError, StoreError
+from equipoise.geometry import Points, as_points
+from equipoise.geometry.sharded import nearest_in_shards
+from equipoise.geometry.shards import Shards
+from equipoise.geometry.tiles import Asked
+from equipoise.stats.interval import Interval
+from equipoise.stats.quantiles import quantile, quantile_interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.tabled import result_of_values
+from equipoise.types import Direction, Floats
+
+PERCENTILES = (50, 95, 99)
+BATCH = 256
+"""Queries of a request when throughput is measured."""
+
+_VECTORS_AT_ONCE = 5_000
+
+Watch = Callable[[str, int, int], None]
+"""Told what is going on, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexQuality:
+    """What was measured: recall and seconds a query, and the seconds of everything else.
+
+    ``stopped`` says why there are fewer queries than were asked for; ``batch_seconds`` is then NaN.
+    """
+
+    k: int
+    vectors: int
+    recall: Floats
+    seconds: Floats
+    fill_seconds: float
+    build_seconds: float
+    batch_seconds: float
+    exact_seconds: float
+    stopped: str = ""
+
+    @property
+    def throughput(self) -> float:
+        """Queries a second when they come in batches."""
+        return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
+
+    def result(self, system: str, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Result:
+        """The figures with their intervals; a unit is a query."""
+        shared: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        units = [str(number) for number in range(len(self.recall))]
+        name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
+        luck = min(self.k, self.vectors) / self.vectors
+        found = result_of_values(system, units, {name: self.recall}, chance={name: luck}, **shared)
+        slow = result_of_values(
+            system,
+            units,
+            {"Latency": waited},
+            bounds=(0.0, inf),
+            better=Direction.DOWN,
+            unit="ms",
+            **shared,
+        )
+        return Result(
+            system=system,
+            unit_ids=found.unit_ids,
+            estimates={**found.estimates, **slow.estimates, **_tail(waited, level), **self._rate(level)},
+            per_unit={**found.per_unit, **slow.per_unit},
+            settings={**found.settings, "k": self.k, "vectors": self.vectors},
+        )
+
+    def _rate(self, level: float) -> dict[str, Estimate]:
+        reach = Interval.unknown(self.stopped or "one pass over the queries", level=level)
+        made = Estimate(
+            "Throughput", self.throughput, reach, len(self.seconds), 0, nan, Direction.UP, "queries a second"
+        )
+        return {made.metric: made}
+
+
+def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
+    """The percentiles of the latency."""
+    found = {}
+    for percentile in PERCENTILES:
+        name, share = f"Latency(p{percentile})", percentile / 100
+        found[name] = Estimate(
+            name,
+            quantile(milliseconds, share),
+            quantile_interval(milliseconds, share, level),
+            len(milliseconds),
+            0,
+            nan,
+            Direction.DOWN,
+            "ms",
+        )
+    return found
+
+
+def index_quality(
+    store: Store,
+    corpus: Any,
+    queries: ArrayLike,
+    k: int = 10,
+    *,
+    threads: int = 1,
+    watch: Watch | None = None,
+) -> IndexQuality:
+    """Fill the store with the corpus and measure it; ids are the numbers of the rows.
+
+    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the store
+    holds already, from a call that was interrupted, is not sent again. A store that fails between two queries
+    leaves those that were answered.
+
+    >>> from equipoise.embed.stores import store
+    >>> with store("memory", dims=2) as held:
+    ...     index_quality(held, np.eye(2), [[1.0, 0.5]], k=1).recall.tolist()
+    [1.0]
+    """
+    shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
+    points = as_points(queries, "the queries")
+    _check(store, shards, points, k)
+    told = watch or _nobody
+    width = min(k, len(shards))
+    filled = fill(store, shards, told)
+    start = perf_counter()
+    store.ask(points[:1], width)  # some build their index only when they are asked
+    built = perf_counter() - start
+    asked = _Asking(store, points, width)
+    asked.one_by_one(told)
+    asked.in_batches()
+    told("searching exactly", 0, len(shards))
+    start = perf_counter()
+    exact = nearest_in_shards(
+        points[: len(asked.hits)],
+        shards,
+        width,
+        geometry=store.geometry,
+        threads=threads,
+        progress=lambda done: told("searching exactly", done, len(shards)),
+    )
+    return IndexQuality(
+        k=k,
+        vectors=len(shards),
+        recall=recalls(asked.found(), exact, width),
+        seconds=np.array(asked.seconds),
+        fill_seconds=filled,
+        build_seconds=built,
+        batch_seconds=asked.batch_seconds,
+        exact_seconds=perf_counter() - start,
+        stopped=asked.stopped,
+    )
+
+
+def fill(store: Store, shards: Shards, watch: Watch) -> float:
+    """Put the corpus into the store, going on behind what it holds; the seconds that this took."""
+    held = store.count()
+    if held > len(shards):
+        raise ParameterError(
+            f"{store!r} holds {held:,} vectors and the corpus has {len(shards):,}",
+            hint="give this corpus a collection of its own",
+        )
+    start = perf_counter()
+    try:
+        for first, vectors in _blocks(shards, held - held % _VECTORS_AT_ONCE if held < len(shards) else held):
+            watch("filling the store", first, len(shards))
+            store.add([str(first + row) for row in range(len(vectors))], vectors)
+    except StoreError as error:
+        raise PartialError(
+            f"{error.sentence}; the store was being filled",
+            hint="what is stored stays: the same command goes on behind it once the store is back",
+        ) from error
+    if (count := store.count()) != len(shards):
+        raise StoreError(
+            f"{store!r} holds {count:,} vectors after {len(shards):,} were put into it",
+            hint="give this corpus a collection of its own",
+        )
+    return perf_counter() - start
+
+
+@dataclass(slots=True)
+class _Asking:
+    """The queries as they are sent, and what came back so far."""
+
+    store: Store
+    queries: Points
+    k: int
+    hits: list[Hits] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    batch_seconds: float = nan
+    stopped: str = ""
+
+    def one_by_one(self, watch: Watch) -> None:
+        """A request a query; what was answered before a failure stays."""
+        for number in range(len(self.queries)):
+            watch("asking the store", number, len(self.queries))
+            start = perf_counter()
+            try:
+                found = self.store.ask(self.queries[number : number + 1], self.k)
+            except StoreError as error:
+                if not self.hits:
+                    raise
+                self.stopped = error.sentence
+                return
+            self.seconds.append(perf_counter() - start)
+            self.hits.append(found)
+
+    def in_batches(self) -> None:
+        """All queries once more, many a request."""
+        if self.stopped:
+            return
+        start = perf_counter()
+        try:
+            for first in range(0, len(self.queries), BATCH):
+                self.store.ask(self.queries[first : first + BATCH], self.k)
+        except StoreError as error:
+            self.stopped = error.sentence
+            return
+        self.batch_seconds = perf_counter() - start
+
+    def found(self) -> Hits:
+        """All answers together."""
+        return Hits(
+            np.concatenate([each.ids for each in self.hits]),
+            np.concatenate([each.scores for each in self.hits]),
+        )
+
+
+def _blocks(shards: Shards, first: int) -> Iterator[tuple[int, Points]]:
+    """Vectors from a row on, some thousands at a time, each block with the number of its first."""
+    for shard in shards.parts:
+        for part in shard.parts(_VECTORS_AT_ONCE):
+            if part.first + len(part) > first:
+                yield from part.windows()
+
+
+def _check(store: Store, shards: Shards, queries: Points, k: int) -> None:
+    if k < 1:
+        raise ParameterError(f"k is {k}; it must be 1 or more")
+    if not len(queries):
+        raise InputError("there are no queries", hint="give at least one query vector")
+    Asked.of(queries, store.geometry, shards.dims, shards.dtype)
+    if store.dims != shards.dims:
+        raise ParameterError(
+            f"{store!r} cannot take vectors of {shards.dims} dimensions",
+            hint=f"open it with dims={shards.dims}",
+        )
+
+
+def _nobody(what: str, done: int, total: int, /) -> None:
+    """Nobody watches."""

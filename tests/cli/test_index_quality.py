@@ -1,0 +1,111 @@
+"""``eq index-quality`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from equipoise.data.sharding import write_shards
+from equipoise.embed.stores import store
+from equipoise.run.store import read_run
+
+Eq = Callable[..., Result]
+RNG = np.random.default_rng(0)
+ROWS, QUERIES = RNG.normal(size=(500, 8)).astype(np.float32), RNG.normal(size=(30, 8)).astype(np.float32)
+COMMAND = ("index-quality", "--corpus", "c.npy", "--queries", "q.npy", "--store")
+
+
+@pytest.fixture(autouse=True)
+def vectors(folder: Path) -> None:
+    np.save(folder / "c.npy", ROWS)
+    np.save(folder / "q.npy", QUERIES)
+
+
+def test_an_exact_store_misses_nothing(eq: Eq) -> None:
+    ended = eq(*COMMAND, "memory", "-k", "5")
+    assert ended.exit_code == 0, ended.output
+    assert "memory on 500 vectors" in ended.output
+    assert "it missed nothing for 30 of 30 queries" in ended.output
+
+
+def test_json_has_every_figure_with_its_unit(eq: Eq) -> None:
+    content = json.loads(eq(*COMMAND, "memory", "--json").stdout)
+    figures = {each["metric"]: each for each in content["estimates"]}
+    assert list(figures) == [
+        "IndexRecall@10",
+        "Latency",
+        "Latency(p50)",
+        "Latency(p95)",
+        "Latency(p99)",
+        "Throughput",
+    ]
+    assert figures["IndexRecall@10"]["value"] == 1.0
+    assert figures["Latency(p50)"]["unit"] == "ms"
+    assert content["exact"] is True
+    assert content["cost"]["fill_seconds"] > 0.0
+
+
+def test_two_indexes_are_kept_and_compared(eq: Eq) -> None:
+    pytest.importorskip("faiss")
+    weak = ("--option", "ef_search=1", "--option", "neighbours=2", "--option", "ef_construction=2")
+    assert eq(*COMMAND, "faiss:flat", "-o", "runs", "--name", "flat").exit_code == 0
+    assert eq(*COMMAND, "faiss:hnsw", *weak, "-o", "runs", "--name", "weak").exit_code == 0
+    compared = eq("compare", "runs/flat", "runs/weak", "--primary", "IndexRecall@10", "--json")
+    assert compared.exit_code == 0, compared.output
+    assert read_run("runs/weak").manifest.parameters["ef_search"] == 1
+    assert read_run("runs/weak").result["IndexRecall@10"].value < 1.0
+
+
+def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
+    write_shards(folder / "shards", [ROWS], rows=200, kind="int8")
+    ended = eq("index-quality", "--corpus", "shards", "--queries", "q.npy", "--store", "memory", "-o", "runs")
+    assert ended.exit_code == 0, ended.output
+    assert "it missed nothing for 30 of 30" in ended.output
+    assert [Path(path).name for path in read_run("runs/memory").manifest.inputs] == [
+        "00000.npy",
+        "00001.npy",
+        "00002.npy",
+        "q.npy",
+    ]
+
+
+def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
+    pytest.importorskip("chromadb")
+    command = (*COMMAND, "chroma:here", "--collection", "mine")
+    assert eq(*command).exit_code == 0
+    with store("chroma:here", collection="mine") as held:
+        held.add(["7"], ROWS[7:8], texts=["still here"])
+    assert eq(*command).exit_code == 0
+    with store("chroma:here", collection="mine") as held:
+        assert (held.count(), held.texts(["7"])) == (500, ["still here"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("faisss:hnsw",), 2, "did you mean faiss"),
+        (("memory", "--geometry", "cosin"), 2, "did you mean cosine"),
+        (("memory", "--option", "index"), 2, "--option index has no value"),
+        (("memory", "--option", "ef_search=3"), 2, "the memory store has no option 'ef_search'"),
+        (("memory", "--corpus", "absent.npy"), 2, "absent.npy"),
+        (("pgvector:postgresql://127.0.0.1:1/db",), 2, "cannot be reached"),
+        (("memory", "-o", "c.npy"), 2, "c.npy is a file, where a folder should be"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_a_code(eq: Eq, words: tuple[str, ...], code: int, sentence: str) -> None:
+    ended = eq(*COMMAND, *words)
+    assert ended.exit_code == code
+    assert sentence in ended.output
+    assert "Traceback" not in ended.output
+
+
+def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
+    np.save(folder / "q.npy", QUERIES[:, :5])
+    ended = eq(*COMMAND, "memory")
+    assert ended.exit_code == 2
+    assert "the queries have 5 coordinates and the corpus has 8" in ended.output

@@ -1,0 +1,134 @@
+"""``eq phenotypes extraction``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+OBO = """format-version: 1.2
+data-version: signs/2026-01-01
+ontology: signs
+
+[Term]
+id: T:01
+name: Sign
+
+[Term]
+id: T:02
+name: Small head
+synonym: "Microcephaly" EXACT []
+is_a: T:01
+
+[Term]
+id: T:03
+name: Long fingers
+is_a: T:01
+
+[Term]
+id: T:04
+name: Tremor
+is_a: T:01
+"""
+NOTES = [
+    ("a", "A small head. No tremor.", [("T:02", "affirmed"), ("T:04", "negated")]),
+    ("b", "Long fingers.", [("T:03", "affirmed")]),
+    ("c", "Microcephaly and tremor.", [("T:02", "affirmed"), ("T:04", "affirmed")]),
+    ("d", "He has long fingers; a fine tremor.", [("T:03", "affirmed"), ("T:04", "affirmed")]),
+    ("e", "All is well.", []),
+    ("f", "Small head, long fingers.", [("T:02", "affirmed"), ("T:03", "affirmed")]),
+]
+GROUP = ("phenotypes", "extraction")
+COMMON = ("corpus", "--ontology", "signs.obo", "--model", "tfidf:")
+QUICK = ("--resamples", "100", "--chunk-threshold", "0.4")
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small ontology, a corpus, and a data folder without indexes."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    (folder / "signs.obo").write_text(OBO)
+    place = folder / "corpus" / "annotations"
+    place.mkdir(parents=True)
+    for name, text, gold in NOTES:
+        terms = [{"hpo_id": term, "assertion_status": assertion} for term, assertion in gold]
+        content = {"doc_id": name, "full_text": text, "annotations": terms, "language": "en"}
+        (place / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_a_run_tells_figures_stages_and_errors(eq) -> None:  # type: ignore[no-untyped-def]
+    answer = eq(*GROUP, "run", *COMMON, *QUICK, "-o", "results/default")
+    assert answer.exit_code == 0, answer.stderr
+    for part in ("precision", "By mode and average", "What became of the gold", "Errors by kind"):
+        assert part in answer.stdout
+    assert Path("results/default/extraction_results.json").is_file()
+
+
+def test_the_data_of_a_run_are_json(eq) -> None:  # type: ignore[no-untyped-def]
+    answer = eq(*GROUP, "run", *COMMON, *QUICK, "--averaging", "macro", "--include-assertions", "--json")
+    content = json.loads(answer.stdout)
+    assert content["primary"] == "F1(average=macro)"
+    assert content["documents_without_gold"] == ["e"]
+    assert set(content["predictions"]) == {name for name, _, _ in NOTES}
+
+
+def test_a_broken_file_is_named_and_the_run_is_partial(eq) -> None:  # type: ignore[no-untyped-def]
+    Path("corpus/annotations/broken.json").write_text("{")
+    answer = eq(*GROUP, "run", *COMMON, *QUICK, "--no-bootstrap-ci")
+    assert answer.exit_code == 3
+    assert "broken.json" in answer.stderr
+    assert "on 6 documents" in answer.stdout
+
+
+def test_runs_are_compared_by_their_files_and_gated_by_their_folders(eq) -> None:  # type: ignore[no-untyped-def]
+    for name, more in (("default", ()), ("top_term", ("--top-term-only",))):
+        eq(*GROUP, "run", *COMMON, *QUICK, *more, "-o", f"results/{name}")
+    files = [f"results/{name}/extraction_results.json" for name in ("default", "top_term")]
+    compared = eq(*GROUP, "compare", *files, "--flips", "200")
+    assert compared.exit_code == 0, compared.stderr
+    assert "F1(mode=id) on 6 units" in compared.stdout
+    # Another configuration in the same folder takes the place of the one before it.
+    eq(*GROUP, "run", *COMMON, *QUICK, "--num-results", "2", "--top-term-only", "-o", "results/top_term")
+    gated = eq("gate", "results/top_term", "--no-worse-than", "results/default", "--margin", "0.01")
+    assert gated.stdout.startswith(("pass", "FAIL"))
+    eq(*GROUP, "run", *COMMON, *QUICK, "--include-assertions", "-o", "results/strict")
+    closed = eq("gate", "results/strict", "--no-worse-than", "results/default", "--margin", "0.01")
+    assert closed.exit_code == 1
+    assert "mode strict here, id in the baseline" in closed.stdout
+
+
+def test_tuning_reports_unseen_documents_and_a_run_on_them_is_found_out(eq) -> None:  # type: ignore[no-untyped-def]
+    answer = eq(*GROUP, "tune", *COMMON, "--budget", "6", "--folds", "3", "-o", "results/tuned")
+    assert answer.exit_code == 0, answer.stderr
+    assert "that had no say in the parameters" in answer.stdout
+    again = eq(*GROUP, "run", *COMMON, "--tuned", "results/tuned", "--no-bootstrap-ci", "--fail-on", "issue")
+    assert again.exit_code == 1
+    assert "EQ201" in again.stdout
+    both = eq(*GROUP, "run", *COMMON, "--tuned", "results/tuned", "--num-results", "3")
+    assert both.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "corpus", "--averaging", "mirco"), "did you mean micro"),
+        (("run", "corpus", "--dataset", "korpus"), "did you mean corpus"),
+        (("run", "absent"), "no file absent"),
+        (("run", "corpus", "--num-results", "0"), "one term a chunk or more"),
+        (("compare", "signs.obo"), "signs.obo"),
+        (("compare",), "at least two runs"),
+    ],
+)
+def test_mistakes_are_explained(eq, words: tuple[str, ...], said: str) -> None:  # type: ignore[no-untyped-def]
+    more = COMMON[1:] if words[0] == "run" else ()
+    answer = eq(*GROUP, *words, *more)
+    assert answer.exit_code == 2
+    assert said in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "tune"])
+def test_every_command_opens_with_examples(eq, command: str) -> None:  # type: ignore[no-untyped-def]
+    page = eq(*GROUP, command, "--help").stdout
+    assert page.count(f"eq phenotypes extraction {command}") >= 2
+    assert "--json" in page

@@ -1,0 +1,130 @@
+"""The quality of every store that is installed, real servers among them; and when one goes away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from equipoise.cli.program import cli
+from equipoise.embed.stores import Hits, Store, store
+from equipoise.errors import PartialError, StoreError
+from equipoise.run.store import read_run
+from equipoise.tasks.index_quality import index_quality
+
+RNG = np.random.default_rng(0)
+ROWS, QUERIES = RNG.normal(size=(700, 6)).astype(np.float32), RNG.normal(size=(40, 6)).astype(np.float32)
+
+
+def test_every_store_is_measured(make: Any) -> None:
+    made = make(6)
+    found = index_quality(made, [ROWS[:400], ROWS[400:]], QUERIES, 5)
+    assert found.vectors == made.count() == 700
+    assert found.recall.shape == found.seconds.shape == (40,)
+    assert (found.recall == 1.0).all() if made.exact else found.recall.mean() > 0.8
+    assert (found.seconds > 0.0).all()
+    assert found.throughput > 0.0
+    assert not found.stopped
+
+
+def test_a_store_that_is_full_already_is_not_filled_again(make_persistent: Any) -> None:
+    made = make_persistent(6)
+    made.add([str(row) for row in range(700)], ROWS, texts=["mine"] * 700)
+    index_quality(made, ROWS, QUERIES, 5)
+    assert made.texts(["0", "699"]) == ["mine", "mine"]
+
+
+class Failing:
+    """A real store whose server goes away: every connection is closed from the other side."""
+
+    def __init__(self, postgres: str, **settings: Any) -> None:
+        psycopg = pytest.importorskip("psycopg")
+        self.store: Store = store(f"pgvector:{postgres}", dims=6, **settings)
+        self._connect = lambda: psycopg.connect(postgres, autocommit=True)
+
+    def end(self) -> None:
+        with self._connect() as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
+
+def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failing(postgres, collection="goes between queries")
+    ask, asked = failing.store.ask, []
+
+    def counted(queries: Any, k: int) -> Hits:
+        asked.append(len(queries))
+        if len(asked) == 12:
+            failing.end()
+        return ask(queries, k)
+
+    monkeypatch.setattr(failing.store, "ask", counted)
+    found = index_quality(failing.store, ROWS, QUERIES, 5)
+    assert "has gone away" in found.stopped
+    # One request came first, to build what is built late.
+    assert found.recall.tolist() == [1.0] * 10
+    result = found.result("gone")
+    assert np.isnan(result["Throughput"].value)
+    assert "has gone away" in result["Throughput"].interval.reason
+
+
+def test_a_server_that_goes_away_while_it_is_filled_is_filled_up_by_the_same_call(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("equipoise.tasks.index_quality._VECTORS_AT_ONCE", 100)
+    failing = Failing(postgres, collection="goes while filling")
+    add, added = failing.store.add, []
+
+    def counted(ids: Any, vectors: Any) -> None:
+        added.append(ids[0])
+        if len(added) == 4:
+            failing.end()
+        add(ids, vectors)
+
+    monkeypatch.setattr(failing.store, "add", counted)
+    with pytest.raises(PartialError, match="has gone away") as error:
+        index_quality(failing.store, ROWS, QUERIES, 5)
+    assert error.value.exit_code == 3
+    again = Failing(postgres, collection="goes while filling").store
+    with again:
+        assert again.count() == 300
+        seen: list[tuple[str, int, int]] = []
+        found = index_quality(again, ROWS, QUERIES, 5, watch=lambda *told: seen.append(told))
+        assert found.recall.tolist() == [1.0] * 40
+    assert [done for what, done, _ in seen if what.startswith("filling")] == [300, 400, 500, 600]
+
+
+def test_the_command_measures_a_real_server_and_keeps_the_run(postgres: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "c.npy", ROWS)
+    np.save(tmp_path / "q.npy", QUERIES)
+    words = ["index-quality", "--store", f"pgvector:{postgres}", "--option", "index=hnsw", "--name", "hnsw"]
+    words += ["--corpus", str(tmp_path / "c.npy"), "--queries", str(tmp_path / "q.npy"), "-o", str(tmp_path)]
+    for _ in range(2):
+        ended = CliRunner().invoke(cli, words, prog_name="eq")
+        assert ended.exit_code == 0, ended.output
+    assert "hnsw on 700 vectors" in ended.output
+    run = read_run(tmp_path / "hnsw")
+    assert run.result["IndexRecall@10"].n == 40
+    assert run.manifest.cost["build_seconds"] > 0.0
+    assert str(tmp_path / "c.npy") in run.manifest.inputs
+
+
+def test_a_store_that_holds_more_than_the_corpus_is_refused() -> None:
+    with store("memory", dims=6) as made:
+        made.add(["a"] + [str(row) for row in range(700)], np.concatenate([ROWS[:1], ROWS]))
+        with pytest.raises(Exception, match="holds 701 vectors and the corpus has 700"):
+            index_quality(made, ROWS, QUERIES)
+
+
+def test_a_collection_of_other_vectors_is_noticed() -> None:
+    with store("memory", dims=6) as made:
+        made.add([f"other {row}" for row in range(5)], ROWS[:5])
+        with pytest.raises(StoreError, match="holds 705 vectors after 700 were put into it"):
+            index_quality(made, ROWS, QUERIES)

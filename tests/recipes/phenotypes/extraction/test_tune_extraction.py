@@ -1,0 +1,135 @@
+"""Tuning over documents: nested, on equal terms, from stored candidates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.data.annotated import Annotated
+from equipoise.errors import InputError
+from equipoise.evidence.sets import Sets
+from equipoise.metrics.sets import SetF1
+from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.ontology import Ontology
+from equipoise.recipes.phenotypes.extraction import run_extraction, tune_extraction
+from equipoise.recipes.phenotypes.extraction.grid import DEEPEST, points
+from equipoise.recipes.phenotypes.extraction.tuned import read_tuned
+from equipoise.report.extraction_tuning import TunedPart
+from equipoise.tasks.extract import predict
+from equipoise.tune.record import Trial, Tuning
+
+
+@pytest.fixture(scope="module")
+def tuned(ontology: Ontology, signs: Annotated) -> Any:
+    return tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4)
+
+
+def test_a_document_is_scored_by_what_was_chosen_without_it(tuned: Any, signs: Annotated) -> None:
+    model = tuned.models[0]
+    table = model.trials.f1[: len(model.tuning.grid)]
+    values = model.result.per_unit[model.tuning.metric]
+    from equipoise.recipes.phenotypes.extraction.tune import document_folds
+
+    for train, test in document_folds(tuned.gold, 4, 0):
+        means = np.nanmean(table[:, train], axis=1)
+        best = np.flatnonzero(means >= means.max() - 1e-12)[0]
+        assert values[test] == pytest.approx(table[best][test], nan_ok=True)
+
+
+def test_the_trials_are_the_scores_of_plain_runs(tuned: Any, ontology: Ontology, signs: Annotated) -> None:
+    from equipoise.tasks.extract import candidates
+
+    model = tuned.models[0]
+    found = candidates(tuned.gold.documents, TermSystem("tfidf:", ontology), num_results=DEEPEST)
+    for place in (0, 5, 11):
+        answer = predict(found, **model.trials.settings[place].record()).sets()
+        sets = Sets.of(tuned.gold.sets(), answer)
+        value = SetF1("macro", "id").measure(sets).value
+        assert model.tuning.trials[place].value == pytest.approx(value)
+
+
+def test_every_model_gets_the_same_trials_and_thresholds_of_its_own(tuned: Any) -> None:
+    first, other = (model.tuning for model in tuned.models)
+    assert len(first.grid) == len(other.grid) == 12
+    numbers = [[trial.params["num_results"] for trial in each.grid] for each in (first, other)]
+    assert numbers[0] == numbers[1]
+    assert not any(finding.code in ("EQ201", "EQ203") for finding in tuned.findings)
+    assert tuned.comparison is not None
+
+
+def test_the_nested_figure_is_not_above_the_optimistic_one(tuned: Any) -> None:
+    for model in tuned.models:
+        assert model.tuning.nested <= model.tuning.optimistic + 1e-12
+        assert model.result[model.tuning.metric].value == pytest.approx(model.tuning.nested)
+
+
+def test_sweeps_embed_nothing(ontology: Ontology, signs: Annotated, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    search = TermSystem.search
+
+    def counting(self: TermSystem, queries: Any, k: int) -> Any:
+        asked.append(len(queries))
+        return search(self, queries, k)
+
+    monkeypatch.setattr(TermSystem, "search", counting)
+    tune_extraction(signs, "hash", ontology, budget=30, folds=2)
+    assert len(asked) == 1
+
+
+def test_without_folds_the_figure_is_called_what_it_is(ontology: Ontology, signs: Annotated) -> None:
+    found = tune_extraction(signs, "tfidf:", ontology, budget=5, folds=1)
+    assert [each.code for each in found.findings if each.code == "EQ201"] == ["EQ201"]
+    assert found.models[0].tuning.metric == "F1(average=macro,mode=id)"
+
+
+def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
+    tuned: Any, ontology: Ontology, signs: Annotated, tmp_path: Path
+) -> None:
+    tuned.write(tmp_path)
+    kept = read_tuned(tmp_path, "tfidf:")
+    assert kept.parameters == dict(tuned.models[0].best)
+    same = run_extraction(signs, "tfidf:", ontology, tuned=kept, bootstrap=False)
+    assert "EQ201" in [each.code for each in same.findings]
+    others = Annotated(
+        tuple(
+            type(each)(each.id, f"{each.text} Seen today.", each.annotations, each.language)
+            for each in signs.documents
+        )
+    )
+    unseen = run_extraction(others, "tfidf:", ontology, tuned=kept, bootstrap=False)
+    assert "EQ201" not in [each.code for each in unseen.findings]
+    assert json.loads((tmp_path / "extraction_tuning.json").read_text())["mode"] == "id"
+
+
+def test_more_folds_than_documents_are_refused(ontology: Ontology, signs: Annotated) -> None:
+    with pytest.raises(InputError, match="9 folds"):
+        tune_extraction(signs, "tfidf:", ontology, folds=9)
+
+
+def test_points_are_drawn_without_repetition_and_stay_the_same() -> None:
+    drawn = points(40, seed=3)
+    assert len(set(drawn)) == 40
+    assert drawn == points(40, seed=3)
+    assert set(drawn) <= set(points(1000))
+
+
+def test_the_frontier_holds_what_nothing_beats() -> None:
+    precision, recall = (0.9, 0.5, 0.6, 0.6, 0.1, 1.0), (0.1, 0.5, 0.5, 0.4, 0.9, 0.99)
+    # The last trial is a baseline outside the grid.
+    params = {"num_results": 1, "chunk_threshold": 0.0, "min_confidence": 0.0, "top_term_only": True}
+    trials = tuple(Trial(params, 0.5) for _ in precision)
+    tuning = Tuning("F1", trials, 0, 5, 0.5, 0.5, (), tried=5)
+    part = TunedPart("m", tuning, None, precision, recall)  # type: ignore[arg-type]
+    beaten = {
+        place
+        for place in range(5)
+        for other in range(5)
+        if (precision[other] >= precision[place] and recall[other] > recall[place])
+        or (precision[other] > precision[place] and recall[other] >= recall[place])
+    }
+    assert set(part.frontier) == set(range(5)) - beaten
+    assert [recall[place] for place in part.frontier] == sorted(recall[place] for place in part.frontier)

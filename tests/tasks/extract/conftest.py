@@ -1,0 +1,21 @@
+"""A small ontology of findings, and a system that finds them by their letters."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.load import load_ontology
+from toy_ontology import obo
+
+
+@pytest.fixture(scope="session")
+def toy_system(tmp_path_factory: pytest.TempPathFactory) -> TermSystem:
+    """The small ontology behind character n-grams."""
+    return TermSystem("tfidf:", load_ontology(obo(tmp_path_factory.mktemp("toy") / "toy.obo")))
+
+
+@pytest.fixture
+def system(toy_system: TermSystem) -> TermSystem:
+    """The same, for tests that draw nothing."""
+    return toy_system
