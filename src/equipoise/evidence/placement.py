@@ -93,7 +93,7 @@ def broken_ties(ranking: Ranking, policy: Ties) -> Ints:
     # Within a group the larger gain goes first for the best case, last for the worst.
     place = place_in_group(ranking, -ranking.gain)
     if policy is Ties.PESSIMISTIC:
-        place = ranking.tied - place
+        place = ranking.tied - place - copies_of(ranking) + 1
     return ranking.above + np.where(ranking.tied > 0, place, 0)
 
 
@@ -101,8 +101,29 @@ def place_in_group(ranking: Ranking, key: Floats | Ints) -> Ints:
     """The place of each item among the relevant items of its tie group, smallest key first."""
     first, _ = tie_groups(ranking)
     place = np.empty_like(ranking.above)
-    place[np.lexsort((key, ranking.above, ranking.unit_of))] = ranking.slot - first
+    order = np.lexsort((key, ranking.above, ranking.unit_of))
+    if ranking.copies is None:
+        place[order] = ranking.slot - first
+        return place
+    copies = ranking.copies[order]
+    before = np.cumsum(copies) - copies
+    place[order] = before - before[np.arange(len(order)) - (ranking.slot - first)]
     return place
+
+
+def copies_of(ranking: Ranking) -> Ints:
+    """For how many equal items each one stands."""
+    return np.ones_like(ranking.above) if ranking.copies is None else ranking.copies
+
+
+def shared_groups(near: Ranking, ranking: Ranking) -> Ints:
+    """For each item of ``near``, how many of the ranking's are in its tie group."""
+    found = ranking.retrieved
+    reach = int(max(near.above.max(initial=0), ranking.above[found].max(initial=0))) + 1
+    keys = np.sort((ranking.unit_of * reach)[found] + ranking.above[found])
+    own = near.unit_of * reach + near.above
+    count: Ints = np.searchsorted(keys, own, side="right") - np.searchsorted(keys, own)
+    return np.where(near.tied > 0, count, 0)
 
 
 def random_places(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct: bool = True) -> Ints:

@@ -30,7 +30,8 @@ class Ranking(Evidence):
     ranked (at least so many, unless ``pool_known``), ``depth`` how many ranks were observed; they
     differ for truncated lists. ``near`` holds items
     that are not relevant but close to one (their gain is the similarity), for MaxOntSim;
-    ``random_near[u, k - 1]`` is the MaxOntSim@k that random candidates would earn unit ``u``.
+    ``random_near[u, k - 1]`` is the MaxOntSim@k that random candidates would earn unit ``u``. An item of
+    ``near`` may stand for several of equal score and similarity: ``copies`` says for how many.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
     >>> ranking.ranks
@@ -51,6 +52,7 @@ class Ranking(Evidence):
     invalid_points: str = ""
     near: Ranking | None = None
     random_near: Floats | None = None
+    copies: Ints | None = None
 
     kind = "ranking"
 
@@ -179,6 +181,7 @@ class Ranking(Evidence):
         above: Ints,
         tied: Ints,
         before: Ints | None = None,
+        copies: Ints | None = None,
         depth: Ints,
         candidates: Ints | None = None,
         unknown_units: tuple[str, ...] = (),
@@ -194,6 +197,7 @@ class Ranking(Evidence):
             candidates = depth + np.nan_to_num(lost).astype(np.int64)
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
+            copies = None if copies is None else copies[order]
         return cls(
             unit_ids,
             starts,
@@ -205,6 +209,7 @@ class Ranking(Evidence):
             depth,
             pool_known=pool_known,
             unknown_units=unknown_units,
+            copies=copies,
         )
 
     @classmethod
@@ -226,6 +231,7 @@ class Ranking(Evidence):
             unknown_units=tuple(unit for part in parts for unit in part.unknown_units),
             near=cls.concatenated(near) if near else None,
             random_near=_stacked([part.random_near for part in parts]),
+            copies=_joined_copies(parts),
         )
 
     # ---- what follows from the counts -------------------------------------------------------
@@ -296,9 +302,13 @@ class Ranking(Evidence):
         ``expected`` leaves it as it is: the metrics then take the expectation over all orders.
         """
         policy = Ties(ties)
-        if policy is Ties.EXPECTED or not self.has_ties:
+        near = self.near
+        if policy is Ties.EXPECTED or not (self.has_ties or (near is not None and near.has_ties)):
             return self
-        near = None if self.near is None else self.near.ordered(policy)
+        if near is not None:
+            # Relevant items are the best of their tie group, so in the worst order the near ones precede them.
+            last = placement.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
+            near = near.placed_at(placement.broken_ties(near, policy) - last)
         return replace(self.placed_at(placement.broken_ties(self, policy)), near=near)
 
     def placed_at(self, above: Ints) -> Ranking:
@@ -308,7 +318,7 @@ class Ranking(Evidence):
         if order is not None:
             gain, above = gain[order], above[order]
         zeros = np.zeros_like(above)
-        return replace(self, gain=gain, above=above, tied=zeros, before=zeros)
+        return replace(self, gain=gain, above=above, tied=zeros, before=zeros, copies=None)
 
     def with_near(self, near: Ranking) -> Ranking:
         """The same ranking with the similarity of what else was retrieved, for MaxOntSim.
@@ -355,6 +365,7 @@ class Ranking(Evidence):
             depth=self.depth[index],
             near=None if self.near is None else self.near.take(index),
             random_near=None if self.random_near is None else self.random_near[index],
+            copies=None if self.copies is None else self.copies[items],
         )
 
     def shuffled(self, rng: np.random.Generator) -> Ranking:
@@ -393,6 +404,8 @@ class Ranking(Evidence):
             arrays |= {f"near_{name}": array for name, array in self.near.to_arrays().items()}
         if self.random_near is not None:
             arrays["random_near"] = self.random_near
+        if self.copies is not None:
+            arrays["copies"] = self.copies
         return arrays
 
     @classmethod
@@ -410,6 +423,7 @@ class Ranking(Evidence):
             invalid_points=str(arrays["invalid_points"]),
             near=cls.from_arrays(near) if near else None,
             random_near=arrays.get("random_near"),
+            copies=arrays.get("copies"),
         )
 
     def __repr__(self) -> str:
@@ -428,3 +442,10 @@ def _stacked(tables: Sequence[Floats | None]) -> Floats | None:
         return None
     width = min(table.shape[1] for table in known)
     return np.concatenate([table[:, :width] for table in known])
+
+
+def _joined_copies(parts: Sequence[Ranking]) -> Ints | None:
+    """For how many each item stands, one where a part does not say; nothing when none does."""
+    if all(part.copies is None for part in parts):
+        return None
+    return np.concatenate([placement.copies_of(part) for part in parts])

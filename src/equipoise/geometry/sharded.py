@@ -25,7 +25,7 @@ R = TypeVar("R")
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a pure function to every item and gives the answers in order, as ``map`` does; an engine is one."""
 
-QUERIES_AT_ONCE = 512
+QUERIES_AT_ONCE = 1024
 
 
 def nearest_in_shards(

@@ -26,7 +26,7 @@ PLAIN = ("cosine", "dot", "euclidean")
 TILE = 1024
 """Vectors in a tile: its scores for a block of queries stay in the cache between two looks."""
 
-_PIECE = 128
+_PIECE = 192
 """Coordinates that are multiplied at once: a sum of pieces rounds less than one long sum does."""
 
 _PAIRS_AT_ONCE = 1 << 13

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from equipoise.errors import UndefinedError
-from equipoise.evidence.placement import sums_within_units, tie_groups
+from equipoise.evidence.placement import copies_of, sums_within_units, tie_groups
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics import expectation
 from equipoise.types import Floats, Ints
@@ -119,6 +119,12 @@ def largest_similarity(ranking: Ranking, k: int) -> Floats:
         )
     refuse_filtered(ranking)
     near = ranking.near
+    known = int(near.depth.max(initial=0))
+    if k > known and int(ranking.depth.max(initial=0)) > known:
+        raise UndefinedError(
+            f"MaxOntSim@{k} needs the similarity of the first {k} items, and that of the first {known} is known",
+            hint=f"choose a cutoff of at most {known}, or measure again with this one",
+        )
     value = np.concatenate([np.ones(len(ranking.above)), near.gain])
     unit = np.concatenate([ranking.unit_of, near.unit_of])
     if not (ranking.has_ties or near.has_ties):
@@ -141,8 +147,9 @@ def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, un
         [np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)]
     )
     size = np.concatenate([ranking.tied, near.tied]) + 1
+    copies = np.concatenate([copies_of(ranking), copies_of(near)])
     order = np.lexsort((above, -value, unit))
-    unit, value, above, size = unit[order], value[order], above[order], size[order]
+    unit, value, above, size, copies = unit[order], value[order], above[order], size[order], copies[order]
     # Later units lie lower than all of an earlier one, so one running minimum serves them all.
     offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
     first = np.minimum.accumulate(above + offset) - offset
@@ -150,8 +157,8 @@ def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, un
     opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
     lead = np.flatnonzero(opens)
     lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
-    inside = np.cumsum(above == first)
-    members = inside - inside[lead] + 1
+    inside = np.cumsum(np.where(above == first, copies, 0))
+    members = inside - inside[lead] + copies[lead]
     chance = expectation.first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
     gained = chance.copy()
     gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)

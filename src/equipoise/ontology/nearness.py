@@ -12,6 +12,7 @@ from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.ontology.rows import Rows
 from equipoise.ontology.similarity import Similarity
+from equipoise.ontology.tails import Levels, Tails, levels_of
 from equipoise.types import Bools, Floats, Ints
 
 NONE = -1
@@ -27,16 +28,17 @@ def with_similarity(
     expected: Sequence[Sequence[int]],
     similarity: Similarity,
     *,
+    tails: Tails | None = None,
     chance: Floats | bool = True,
 ) -> Ranking:
     """The ranking with the nearest misses of every unit, so that MaxOntSim@k is defined on it.
 
     ``retrieved`` holds the places of the terms that each unit (row) retrieved, best first, and -1 where a
     list is shorter; ``scores`` their scores, by which ties are known (none: every rank is its own).
-    ``expected`` holds the places of the relevant terms of each unit. Lists should reach a few ranks deeper
-    than the largest cutoff, since terms tied with the last one are not seen. ``chance`` is what terms drawn
-    at random would reach: the table of ``random_similarity``, which is the same for every system, or whether
-    to compute it.
+    ``expected`` holds the places of the relevant terms of each unit. ``tails`` has the units whose last
+    listed term ties with terms that are not listed; without it such ties are not seen, and lists should reach
+    a few ranks deeper than the largest cutoff. ``chance`` is what terms drawn at random would reach: the table
+    of ``random_similarity``, which is the same for every system, or whether to compute it.
     """
     _refuse_unbounded(similarity)
     relevant = Rows.of(expected)
@@ -46,9 +48,9 @@ def with_similarity(
             f" {len(relevant)} of expected ones"
         )
     gain, hit = nearest(similarity, retrieved, relevant)
-    near = _near(
-        ranking, retrieved, scores, gain, (retrieved != NONE) & ~hit & (relevant.counts > 0)[:, None]
-    )
+    misses = (retrieved != NONE) & ~hit & (relevant.counts > 0)[:, None]
+    levels = levels_of(similarity, tails or Tails(len(similarity.ontology)), relevant)
+    near = _near(ranking, retrieved, scores, gain, misses, levels)
     found = ranking.with_near(near)
     if chance is True:
         chance = random_similarity(similarity, relevant, retrieved.shape[1])
@@ -105,16 +107,38 @@ def _largest_of(size: int, depth: int) -> Floats:
     return missed[:-1] - missed[1:]
 
 
-def _near(ranking: Ranking, retrieved: Ints, scores: Floats | None, gain: Floats, kept: Bools) -> Ranking:
+def _near(
+    ranking: Ranking, retrieved: Ints, scores: Floats | None, gain: Floats, misses: Bools, levels: Levels
+) -> Ranking:
+    """The misses as listed; where the last of a list tie with more, the levels of all that tie."""
     above, tied = _places(retrieved, scores)
+    last = above.max(axis=1, initial=0)
+    if len(levels):
+        misses = misses.copy()
+        wide = np.unique(levels.unit)
+        misses[wide] &= above[wide] < last[wide, None]
+    place = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
+    unit = np.concatenate([np.nonzero(misses)[0], levels.unit])
+    order = np.argsort(unit, kind="stable")
+    columns = (
+        (gain[misses], levels.gain),
+        (above[misses], last[levels.unit]),
+        (tied[misses], levels.size - 1),
+        ((place - above)[misses], levels.before),
+        (np.ones(int(misses.sum()), dtype=np.int64), levels.copies),
+    )
+    gains, aboves, ties, before, copies = (np.concatenate(pair)[order] for pair in columns)
     depth = (retrieved != NONE).sum(axis=1)
     return Ranking.of_items(
         ranking.unit_ids,
-        kept.sum(axis=1),
-        gain=gain[kept],
-        above=above[kept],
-        tied=tied[kept],
-        depth=np.minimum(np.maximum(depth, 1), ranking.candidates),
+        np.bincount(unit, minlength=len(ranking)),
+        gain=gains,
+        above=aboves,
+        tied=ties,
+        before=before,
+        copies=copies if len(levels) else None,
+        # A unit that retrieved nothing has no miss at any depth.
+        depth=np.minimum(np.where(depth == 0, max(retrieved.shape[1], 1), depth), ranking.candidates),
         candidates=ranking.candidates,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,12 +19,13 @@ from equipoise.ontology.index.aggregate import aggregate
 from equipoise.ontology.index.build import default_folder, index_folder, open_index
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.index.store import TermIndex
+from equipoise.ontology.nearness import random_similarity
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.fair.models import loaded
 from equipoise.recipes.fair.remember import embedders
 from equipoise.recipes.phenotypes.diagnosis import Diagnosis, diagnose
-from equipoise.recipes.phenotypes.observe import Ask, Observed, observe_all
+from equipoise.recipes.phenotypes.observe import KEPT, Ask, Observed, observe_all
 from equipoise.recipes.phenotypes.rerank import Judge
 from equipoise.recipes.phenotypes.score import details_of, result_of, slices_of
 from equipoise.recipes.phenotypes.settings import Mode, Settings
@@ -32,6 +34,7 @@ from equipoise.run.details import Details
 from equipoise.run.progress import Step
 from equipoise.stats.result import Result
 from equipoise.stats.slices import Slice
+from equipoise.types import Floats
 
 ON_DEVICE = ("st",)
 """The kinds of models that a device can be chosen for."""
@@ -73,6 +76,18 @@ class Bench:
         """The ontology that terms are found in."""
         return self.truth.ontology
 
+    @cached_property
+    def luck(self) -> Floats:
+        """The MaxOntSim of random terms, for every case and cutoff: once for all systems."""
+        return random_similarity(
+            self.alike, [terms.tolist() for terms in self.truth.expected], min(self.depth, len(self.ontology))
+        )
+
+    @property
+    def depth(self) -> int:
+        """How many of the first terms of a case are kept."""
+        return max(KEPT, *self.settings.ks)
+
     def outcomes(self, model: Any, name: str, step: Step) -> list[Outcome]:
         """The model in every mode; what a mode shares with another is done once."""
         modes = self.settings.modes
@@ -98,7 +113,8 @@ class Bench:
     def _measured(self, system: Retriever, name: str, modes: Sequence[Mode], multi: bool) -> list[Outcome]:
         begun = perf_counter()
         terms = TermSystem(system, self.ontology, multi=multi, index=self._indexes(system, multi))
-        seen = observe_all(_asking(terms, modes, self.judge), self.truth, [mode.name for mode in modes])
+        names = [mode.name for mode in modes]
+        seen = observe_all(_asking(terms, modes, self.judge), self.truth, names, depth=self.depth)
         seconds = perf_counter() - begun
         return [self._outcome(terms, name, mode, seen[mode.name], seconds / len(modes)) for mode in modes]
 
@@ -126,7 +142,7 @@ class Bench:
         judge = "" if self.judge is None else self.judge.name
         system = f"{name} ({mode.name})" + (f" > {judge}" if judge else "")
         settings = self.settings
-        result = result_of(seen, self.truth, self.alike, system, settings)
+        result = result_of(seen, self.truth, self.alike, system, settings, self.luck)
         diagnosis = None
         if settings.sample:
             asked = terms.with_strategy(mode.strategy, mode.weights) if mode.multi else terms

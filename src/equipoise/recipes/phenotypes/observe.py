@@ -22,11 +22,12 @@ from equipoise.errors import (
 from equipoise.evidence.counting import above_and_tied
 from equipoise.evidence.placement import NEVER, spans, starts_of
 from equipoise.evidence.ranking import Ranking
+from equipoise.ontology.tails import Tails
 from equipoise.recipes.phenotypes.truth import Truth
 from equipoise.types import Floats, Ints
 
 KEPT = 32
-"""How many of the first terms of a case are kept: more than the largest cutoff, as the last may tie."""
+"""How many of the first terms of a case are kept, or as many as the largest cutoff where that is more."""
 
 _NOT_OF_A_CASE = (MissingExtraError, ParameterError, StoreError, UnknownNameError)
 """What would fail for every case alike, so that it ends the work."""
@@ -57,6 +58,8 @@ class Observed:
     ranks: Floats
     """The rank of every expected term, in the order of the truth; infinity for those of a failed case."""
     failures: Mapping[str, EquipoiseError] = field(default_factory=dict)
+    tails: Tails | None = None
+    """All terms that tie with the last one kept, for the cases where some of them are not among the first."""
 
 
 class Observer:
@@ -71,6 +74,7 @@ class Observer:
         self._scores = np.full((len(truth.cases), self._depth), -np.inf)
         self._starts = starts_of(np.array([len(terms) for terms in truth.expected], dtype=np.int64))
         self._ranks = np.full(self._starts[-1], np.inf)
+        self._tails = Tails(terms)
 
     def see(self, rows: Ints, scores: NDArray[Any]) -> None:
         """Scores (cases, terms) of the cases at these rows."""
@@ -83,7 +87,11 @@ class Observer:
                 [(part, scores)], _rows_of(expected), units=len(rows), corpus=self._terms, unit_ids=ids
             )
         )
-        self._first[rows], self._scores[rows] = leading_columns(scores, self._depth)
+        self._first[rows], self._scores[rows] = first, best = leading_columns(scores, self._depth)
+        for place, row in enumerate(rows.tolist()):
+            tied = scores[place] == best[place, -1]
+            if np.count_nonzero(tied) > np.count_nonzero(tied[first[place]]):
+                self._tails.keep(row, tied)
         counts = np.array([len(terms) for terms in expected], dtype=np.int64)
         items = np.repeat(np.arange(len(rows)), counts)
         limits = scores[items, np.concatenate([np.zeros(0, dtype=np.int64), *expected])]
@@ -96,7 +104,7 @@ class Observer:
         lost = np.setdiff1d(np.arange(len(self._truth.cases)), seen)
         parts = [*self._rankings, *([self._lost(lost)] if len(lost) else [])]
         ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([seen, lost])))
-        return Observed(ranking, self._first, self._scores, self._ranks, failures)
+        return Observed(ranking, self._first, self._scores, self._ranks, failures, self._tails)
 
     def _lost(self, rows: Ints) -> Ranking:
         """Cases whose terms were not retrieved at all."""

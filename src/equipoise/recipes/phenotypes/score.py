@@ -18,15 +18,22 @@ from equipoise.run.scoring import evaluate
 from equipoise.stats.result import Result
 from equipoise.stats.slices import Slice, sliced
 from equipoise.stats.terms import DATA
+from equipoise.types import Floats
 
 SHOWN = 10
 """How many of the first terms of a case people see."""
 
 
-def result_of(seen: Observed, truth: Truth, alike: Similarity, system: str, settings: Settings) -> Result:
-    """Every figure with interval and chance; the evidence keeps the similarities."""
+def result_of(
+    seen: Observed, truth: Truth, alike: Similarity, system: str, settings: Settings, chance: Floats
+) -> Result:
+    """Every figure with interval and chance; the evidence keeps the similarities.
+
+    ``chance`` is what random terms would reach, which is the same for every system.
+    """
+    expected = [terms.tolist() for terms in truth.expected]
     ranking = with_similarity(
-        seen.ranking, seen.first, seen.scores, [terms.tolist() for terms in truth.expected], alike
+        seen.ranking, seen.first, seen.scores, expected, alike, tails=seen.tails, chance=chance
     )
     result = evaluate(
         ranking,
