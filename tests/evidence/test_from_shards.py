@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
+from equipoise.evidence.counting import above
 from equipoise.evidence.from_shards import ranking_from_shards
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.shards import Shard, Shards
@@ -101,6 +102,14 @@ def test_zero_vectors_are_named_as_in_memory() -> None:
     assert found.invalid_points == Ranking.from_embeddings(queries, corpus, [0, 2]).invalid_points
     assert "2 of 4 points are zero vectors" in found.invalid_points
     assert ranking_from_shards(queries, corpus, [0, 2], geometry="dot").invalid_points == ""
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=9, max_size=9), min_size=1, max_size=5), st.integers(-1, 5)
+)
+def test_counting_above_is_comparing_one_by_one(scores: list[list[int]], limit: int) -> None:
+    found = above(np.array(scores, dtype=np.float32), np.full(len(scores), limit, dtype=np.float32))
+    assert found.tolist() == [sum(score > limit for score in row) for row in scores]
 
 
 def test_a_row_beyond_the_corpus_is_refused() -> None:

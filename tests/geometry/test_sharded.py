@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,18 @@ def test_whole_numbers_tie_exactly_as_in_memory(
     assert np.array_equal(found.scores, in_memory.scores)
 
 
-def test_vectors_that_float32_products_confuse_are_told_apart() -> None:
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_vectors_that_float32_products_confuse_are_told_apart(geometry: str) -> None:
     rng = np.random.default_rng(2)
-    query = rng.normal(size=(1, 384)).astype(np.float32)
-    corpus = np.repeat(query, 3000, axis=0)
-    corpus[:, 0] += (rng.permutation(3000) * 2e-7).astype(np.float32)
-    found = nearest_in_shards(query, cut(corpus, 4), 50, geometry="euclidean")
-    assert np.array_equal(found.indices, slow(query, corpus, 50, "euclidean")[0])
+    middle = rng.normal(size=384)
+    corpus = (middle + 1e-5 * rng.normal(size=(6000, 384))).astype(np.float32)
+    queries = np.stack([middle, -3.0 * middle, rng.normal(size=384)])
+    found = nearest_in_shards(queries, cut(corpus, 4), 50, geometry=geometry)
+    rows, _ = slow(queries, corpus, 50, geometry)
+    assert np.array_equal(found.indices, rows)
+    assert not np.array_equal(
+        nearest(queries.astype(np.float32), corpus, 50, geometry=geometry).indices, rows
+    )
 
 
 def test_multiples_of_a_vector_have_the_same_cosine() -> None:
@@ -126,10 +132,14 @@ def test_int8_shards_are_searched_as_the_vectors_they_stand_for() -> None:
         assert found.scores.tobytes() == plain.scores.tobytes()
 
 
-def test_another_map_gives_the_same_answer_and_progress_is_told() -> None:
+def test_the_work_can_travel_to_other_processes_and_progress_is_told() -> None:
     corpus, queries = np.eye(6), np.eye(6)[:2]
     seen: list[int] = []
-    found = nearest_in_shards(queries, cut(corpus, 3), 2, over=map, progress=seen.append)
+
+    def sent(work: Any, shards: Any) -> Any:
+        return map(*pickle.loads(pickle.dumps((work, shards))))
+
+    found = nearest_in_shards(queries, cut(corpus, 3), 2, over=sent, progress=seen.append)
     assert found.indices.tolist() == [[0, 1], [1, 0]]
     assert seen == [2, 4, 6]
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.errors import InputError, ParameterError, ShapeError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
 from equipoise.ontology.nearness import random_similarity, with_similarity
 from equipoise.ontology.similarity import similarity
+from equipoise.ontology.tails import Tails
 from small_ontologies import ontologies, ontology_of
 
 PARENTS = {"r": [], "x": ["r"], "y": ["r"], "p": ["x"], "q": ["x"], "s": ["y"]}
@@ -84,6 +85,75 @@ def test_ties_are_decided_unit_by_unit_and_lie_between_the_best_and_the_worst_or
     low, high = (max_ont_sim(near.ordered(rule), k) for rule in ("pessimistic", "optimistic"))
     assert (found >= low - 1e-12).all()
     assert (found <= high + 1e-12).all()
+
+
+@st.composite
+def tied_scores(draw):
+    """An ontology, a score of few levels for every term, expected terms, and a list shorter than the terms."""
+    ontology = draw(ontologies().filter(lambda each: len(each) > 2))
+    size = len(ontology)
+    scores = np.array(draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)), dtype=float)
+    expected = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=2, unique=True))
+    return ontology, scores, expected, draw(st.integers(1, size))
+
+
+def every_order(scores, gains, k):
+    """What the first k earn under every order of equal scores, by drawing from the group that k cuts."""
+    limit = np.sort(scores)[::-1][k - 1]
+    sure = gains[scores > limit]
+    group = gains[scores == limit]
+    return [max([*sure, *drawn]) for drawn in combinations(group, k - len(sure))]
+
+
+@settings(max_examples=150)
+@given(tied_scores(), st.sampled_from(["lin", "edge"]))
+def test_ties_that_run_past_the_list_earn_the_mean_the_best_or_the_worst_of_all_orders(search, measure):
+    ontology, scores, expected, depth = search
+    bound = similarity(ontology, measure)
+    gains = bound.between(np.array(expected), np.arange(len(ontology))).max(axis=0)
+    gains[expected] = 1.0
+    order = np.argsort(-scores, kind="stable")[:depth]
+    tails = Tails(len(ontology))
+    tied = scores == scores[order[-1]]
+    if tied.sum() > tied[order].sum():
+        tails.keep(0, tied)
+    ranking = Ranking.from_scores(scores[None], [expected])
+    near = with_similarity(ranking, order[None], scores[order][None], [expected], bound, tails=tails)
+    names = sorted(range(len(ontology)), key=str, reverse=True)
+    by_id = sorted(names, key=lambda term: -scores[term])
+    for k in range(1, depth + 1):
+        values = every_order(scores, gains, k)
+        for rule, slow in (("expected", np.mean(values)), ("optimistic", max(values)),
+                           ("pessimistic", min(values)), ("by_id", max(gains[by_id[:k]]))):  # fmt: skip
+            assert max_ont_sim(near.ordered(rule), k)[0] == pytest.approx(slow), (rule, k)
+
+
+@settings(max_examples=40)
+@given(ontologies(), st.data())
+def test_equal_scores_earn_the_chance_level_however_short_the_list(ontology, data):
+    size = len(ontology)
+    expected = [data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=2, unique=True))] * 2
+    depth = data.draw(st.integers(1, size))
+    lists = np.tile(np.arange(depth), (2, 1))
+    tails = Tails(size)
+    for unit in range(2):
+        tails.keep(unit, np.ones(size, dtype=bool))
+    ranking = Ranking.from_scores(np.zeros((2, size)), expected)
+    near = with_similarity(ranking, lists, np.zeros(lists.shape), expected, similarity(ontology), tails=tails)
+    stored = Ranking.concatenated(
+        [near.take(np.array([1])), Ranking.from_arrays(near.take(np.array([0])).to_arrays())]
+    )
+    for k in range(1, depth + 1):
+        np.testing.assert_allclose(max_ont_sim(stored, k), near.random_near[:, k - 1])
+
+
+def test_a_cutoff_beyond_what_is_known_is_refused():
+    ontology = ontology_of(PARENTS)
+    ranking = Ranking.from_scores(np.array([[0.6, 0.5, 0.4, 0.3, 0.2, 0.1]]), [[5]])
+    near = with_similarity(ranking, np.array([[0, 1]]), np.array([[0.6, 0.5]]), [[5]], similarity(ontology))
+    assert np.isfinite(max_ont_sim(near, 2)).all()
+    with pytest.raises(UndefinedError, match="MaxOntSim@3 needs .* the first 2 is known"):
+        max_ont_sim(near, 3)
 
 
 @settings(max_examples=40)

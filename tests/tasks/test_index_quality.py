@@ -8,7 +8,8 @@ import pytest
 from equipoise.embed.stores import store
 from equipoise.errors import InputError, ParameterError
 from equipoise.stats.result import Estimate
-from equipoise.tasks.index_quality import IndexQuality, index_quality
+from equipoise.tasks.index_figures import IndexQuality
+from equipoise.tasks.index_quality import index_quality
 from equipoise.types import Direction
 
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from equipoise.metrics.space import NormDepth
 from equipoise.stats.numbers import figure
 from equipoise.stats.result import Result
 from equipoise.tasks.reconstruct.reconstruct import Reconstruction
-from equipoise.types import Floats, Severity
+from equipoise.types import Severity
 
 BLURRED = 0.01
 """A point that rounding may have moved by more than this, in the distance of its space, is blurred."""
@@ -67,7 +67,7 @@ def blurred(rebuilt: Rebuilt) -> Iterator[Complaint]:
     vectors = found.space.vectors
     digits = _precision(vectors)
     # A coordinate of a far point is rounded by eps, and the metric stretches that by e^radius.
-    radius = _radii(found.geometry, vectors) * found.geometry.curvature**0.5
+    radius = found.radii * found.geometry.curvature**0.5
     moved = np.finfo(digits).eps * np.exp(np.minimum(radius, 700.0))
     far = np.flatnonzero(moved > BLURRED)
     if len(far):
@@ -83,22 +83,23 @@ def blurred(rebuilt: Rebuilt) -> Iterator[Complaint]:
 
 
 def examined(result: Result, found: Reconstruction, metrics: tuple[Metric[Any], ...]) -> Result:
-    """The same result with what the checks find in it and in the reconstruction behind it."""
+    """The same result with what the checks find in it and in the reconstruction behind it.
+
+    Only the figures of the metrics are held against chance: how norms follow depth describes an embedding,
+    and in a flat space nothing says that they should (EQ306 looks at the others).
+    """
     from equipoise.checks.catalogue import examine
     from equipoise.checks.subjects import Scored
 
-    scored = Scored(result, {metric.name: metric for metric in metrics})
+    known = {metric.name: metric for metric in metrics}
+    claimed = {name: each for name, each in result.estimates.items() if name in known}
+    scored = Scored(replace(result, estimates=claimed), known)
     findings = (*examine(scored), *examine(Rebuilt(result.system, found)))
     return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
 
 
 def _relative(found: Reconstruction) -> str:
     return {"parent": "parent", "ancestors": "ancestor"}.get(found.relation, "relative")
-
-
-def _radii(geometry: Poincare | Lorentz, vectors: Any) -> Floats:
-    """The hyperbolic distance of each point from the origin."""
-    return geometry.hyperbolic_norm(vectors) if isinstance(geometry, Poincare) else geometry.norm(vectors)
 
 
 def _precision(vectors: Any) -> str:

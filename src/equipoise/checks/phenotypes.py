@@ -18,8 +18,9 @@ ALIKE = 0.5
 """Nothing that a system puts first is as alike as this to an implausible term: else the text is only hard."""
 FEWEST = 1000
 """Among fewer terms than this a low rank says little."""
-MANY = 0.25
-"""Where more of the expected terms than this are far, the systems are weak, and the terms not suspicious."""
+MANY, FEW = 0.05, 2
+"""Where more than this share of the terms is far, and more than these few, the systems are weak, and the terms
+not suspicious."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def implausible_terms(expected: ExpectedTerms) -> Iterator[Complaint]:
     """EQ120: expected terms that are far from everything that any system finds."""
     limit = FAR * expected.candidates
     wrong = [each for each in expected.terms if limit < each.rank < float("inf") and each.nearest < ALIKE]
-    if not wrong or expected.candidates < FEWEST or len(wrong) > MANY * len(expected.terms):
+    if not wrong or expected.candidates < FEWEST or len(wrong) > max(FEW, MANY * len(expected.terms)):
         return
     first = wrong[0]
     yield Complaint(

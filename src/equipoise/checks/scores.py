@@ -96,8 +96,8 @@ def ceiling(scored: Scored) -> Iterator[Complaint]:
     if full:
         yield Complaint(
             scored.system,
-            f"{counted(len(full), 'metric')} can hardly rise any further and cannot separate good systems: "
-            f"{'; '.join(full[:3])}{f' and {len(full) - 3} more' if len(full) > 3 else ''}",
+            f"{counted(len(full), 'metric')} can hardly improve any further and cannot tell good systems "
+            f"apart: {'; '.join(full[:3])}{f' and {len(full) - 3} more' if len(full) > 3 else ''}",
             tuple(full),
         )
 

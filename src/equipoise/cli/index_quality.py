@@ -20,12 +20,12 @@ from equipoise.errors import ParameterError
 if TYPE_CHECKING:
     from equipoise.run.manifest import Manifest
     from equipoise.stats.result import Result
-    from equipoise.tasks.index_quality import IndexQuality
+    from equipoise.tasks.index_figures import IndexQuality
 
 HELP = """
 \b
   eq index-quality --store faiss:hnsw --corpus vectors.npy --queries q.npy
-  eq index-quality --store pgvector:postgresql://db --option index=hnsw --corpus c/ --queries q.npy
+  eq index-quality --store pgvector:postgresql://me@host/db --corpus shards/ --queries q.npy
 
 Fill a vector store, ask it, and hold its answers against exact search over the same vectors: recall with its
 interval, the latency of one query (p50, p95, p99) and the throughput of batches. The corpus is an array file
@@ -44,7 +44,11 @@ def geometries() -> list[str]:
 
 @click.command(help=HELP, short_help="Measure what a vector index loses, and how fast it is.")
 @click.option(
-    "--store", "spec", required=True, metavar="STORE", help="faiss:hnsw, chroma:FOLDER, pgvector:URL, ..."
+    "--store",
+    "spec",
+    required=True,
+    metavar="STORE",
+    help="faiss:hnsw, chroma:FOLDER, pgvector:URL, qdrant:URL or memory.",
 )
 @click.option(
     "--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards."
@@ -59,7 +63,11 @@ def geometries() -> list[str]:
     help="What is near.",
 )
 @click.option(
-    "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Of the store: index=hnsw, ..."
+    "--option",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of the store: index=hnsw for pgvector, ef_search=200 for a graph.",
 )
 @click.option(
     "--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out."

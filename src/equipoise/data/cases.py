@@ -99,7 +99,11 @@ def _plain(row: Any) -> Any:
 def _wrapped(path: PathLike) -> Table:
     """The rows of a JSON file whose list may stand under a key."""
     file = open_text(path)
-    value = parse_json(file)
+    try:
+        value = parse_json(file)
+    except FormatError as error:
+        told = error.hint or f"write [{_EXAMPLE}, ...]"
+        raise FormatError(error.sentence, hint=told, excerpt=error.excerpt) from error
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
         if len(under) != 1:
@@ -111,6 +115,8 @@ def _wrapped(path: PathLike) -> Table:
         value = value[under[0]]
     if not isinstance(value, list):
         raise FormatError(f"{file.name} is JSON and holds no list of cases", hint=f"write [{_EXAMPLE}, ...]")
+    if not value:
+        raise FormatError(f"{file.name} holds an empty list of cases", hint=f"write [{_EXAMPLE}, ...]")
     return table_of_json(file, value)
 
 

@@ -78,7 +78,7 @@ def _refuse_constant(name: str) -> None:
 
 def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
     line = min(_line(text, error.pos, first_line), len(file.lines))
-    hint = ""
+    hint = "something is missing or stands too much just before this place; was the file written to its end?"
     if error.msg == "Extra data" and line > first_line:
         hint = "one object a line is JSONL; name the file .jsonl"
     elif error.msg.startswith("Expecting property name"):

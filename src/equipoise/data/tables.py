@@ -105,7 +105,9 @@ def parse_table(file: TextFile, form: str) -> Table:
         if not isinstance(row, dict):
             raise table.error(FormatError, [index], "is no JSON object", hint='write {"column": value, ...}')
     if not table.rows:
-        raise FormatError(f"{file.name} has a header and no rows")
+        raise FormatError(
+            f"{file.name} has a header and no rows", hint="add a row for every item, or name another file"
+        )
     return table
 
 
@@ -157,7 +159,7 @@ def table_of_json(file: TextFile, value: Any) -> Table:
             f"{file.name} is JSON, but no list of objects", hint='write [{"column": value}, ...]'
         )
     if not value:
-        raise FormatError(f"{file.name} is an empty list")
+        raise FormatError(f"{file.name} is an empty list", hint='write [{"column": value}, ...]')
     return Table(file.name, value, range(1, len(value) + 1))
 
 

@@ -43,7 +43,7 @@ def ranking_from_embeddings(
     from equipoise.geometry.search import score_blocks
 
     queries, corpus = host(queries), host(corpus)
-    asked = _Asked.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
+    asked = Relevant.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
     if device is None:
         blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes or _BLOCK_BYTES)
         found = asked.ranked(blocks, unit_ids)
@@ -63,7 +63,7 @@ def ranking_from_blocks(
     unit_ids: Any = None,
 ) -> Ranking:
     """See ``Ranking.from_blocks``."""
-    return _Asked.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
+    return Relevant.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
 
 
 def _complaints(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
@@ -75,7 +75,7 @@ def _complaints(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Relevant:
     """Which rows of a corpus are relevant to each unit, and which one is no candidate (-1: none)."""
 
     rows: Ints
@@ -85,7 +85,8 @@ class _Asked:
     corpus: int
 
     @classmethod
-    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> _Asked:
+    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> Relevant:
+        """Checked rows, one list a query; gains of 0 and below are not relevant."""
         rows = id_rows(_one_a_query(relevant), "relevant rows")
         if len(rows.cells) != units:
             raise ShapeError(
@@ -111,6 +112,7 @@ class _Asked:
         return cls(flat, counts, gain[kept], hidden, corpus)
 
     def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
+        """Where the relevant rows stand among the scores of all rows, which come in blocks of units."""
         starts = starts_of(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
         for part, scores in blocks:
@@ -124,7 +126,7 @@ class _Asked:
             for item in np.flatnonzero(tied[items] > 0):
                 names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
                 before[items.start + item] = int((names > str(self.rows[items][item])).sum())
-        return self._ranking(above, tied, before, unit_ids)
+        return self.counted(above, tied, before, unit_ids)
 
     def ranked_on(
         self,
@@ -141,9 +143,10 @@ class _Asked:
 
         search, left = DeviceSearch.of(queries, corpus, geometry, device, "full")
         counts = device_counts(search, left, self.rows, self.counts, self.hidden, block_bytes)
-        return self._ranking(*counts, unit_ids)
+        return self.counted(*counts, unit_ids)
 
-    def _ranking(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
+    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
+        """The evidence from counts that were made elsewhere, in the order of the rows."""
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
             unique_ids(unit_ids, len(self.counts)),

@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.evidence.columns import host
 from equipoise.evidence.counting import above
-from equipoise.evidence.from_embeddings import _Asked as Relevant
+from equipoise.evidence.from_embeddings import Relevant
 from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry import Geometry, Points, Validity, functions
@@ -64,7 +64,7 @@ def ranking_from_shards(
     # A relevant row has met itself, which is no tie.
     counts = replace(counts, tied=counts.tied - 1)
     counts -= limits.hidden(asked, shards, wanted.hidden)
-    made = wanted._ranking(counts.above, counts.tied, counts.before, unit_ids)
+    made = wanted.counted(counts.above, counts.tied, counts.before, unit_ids)
     return replace(made, invalid_points=_complaints(geometry, points, len(shards), counts.zeros))
 
 

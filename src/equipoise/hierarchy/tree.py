@@ -111,6 +111,20 @@ class Tree:
         return self.down[position]
 
     @cached_property
+    def first_parents(self) -> Ints:
+        """One parent a node: the first edge on a shortest path from a root; -1 for a root.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a"), ("c", "a")]).first_parents.tolist()
+        [2, 2, -1]
+        """
+        found = np.full(len(self), -1, dtype=np.int64)
+        child, parent = self.edges[:, 0], self.edges[:, 1]
+        shortest = self.depth[parent] + 1.0 == self.depth[child]
+        # Written from the last edge to the first, so that the first one stays.
+        found[child[shortest][::-1]] = parent[shortest][::-1]
+        return _frozen(found)
+
+    @cached_property
     def roots(self) -> Ints:
         """The nodes without a parent; an isolated node is one of them."""
         return _frozen(np.flatnonzero(self.up.counts == 0))

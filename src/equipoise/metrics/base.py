@@ -25,12 +25,13 @@ class Measurement:
 
     ``value`` is the figure people quote. Where it is a mean over units, ``per_unit`` holds the parts
     (NaN where undefined) and ``weights`` how much each counts (None: alike); a corpus-level figure
-    such as a correlation has no parts.
+    such as a correlation has no parts, and ``undefined`` says how many units it leaves out.
     """
 
     value: float
     per_unit: Floats | None = None
     weights: Floats | None = None
+    undefined: int = 0
 
     @classmethod
     def mean(cls, per_unit: Floats, weights: Floats | None = None) -> Measurement:

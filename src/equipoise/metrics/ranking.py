@@ -226,7 +226,8 @@ class MedianRank(Metric[Ranking]):
             ranks = ranks[~np.isnan(ranks)]
         else:
             ranks = functions.complete_ranks(evidence, filtered=self.filtered)
-        return Measurement(float(np.median(ranks)) if len(ranks) else float("nan"))
+        median = float(np.median(ranks)) if len(ranks) else float("nan")
+        return Measurement(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
 
 
 @dataclass(frozen=True)

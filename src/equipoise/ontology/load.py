@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,9 +28,9 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
     """
     if source != HPO:
         _refuse_name(source)
-        return ontology_from(read_obo(source))
+        return replace(ontology_from(read_obo(source)), source=str(source))
     file = read_obo(_hpo_file())
-    return ontology_from(file, citation=HPO_CITATION.format(release=file.release))
+    return replace(ontology_from(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
 
 
 def ontology_from(file: OboFile, *, citation: str | None = None) -> Ontology:

@@ -12,7 +12,7 @@ from equipoise.evidence.placement import starts_of
 from equipoise.evidence.ranking import Ranking
 from equipoise.ontology.rows import Rows
 from equipoise.ontology.similarity import Similarity
-from equipoise.ontology.tails import Levels, Tails, levels_of
+from equipoise.ontology.tails import Levels, Tails, id_order, levels_of
 from equipoise.types import Bools, Floats, Ints
 
 NONE = -1
@@ -40,7 +40,7 @@ def with_similarity(
     a few ranks deeper than the largest cutoff. ``chance`` is what terms drawn at random would reach: the table
     of ``random_similarity``, which is the same for every system, or whether to compute it.
     """
-    _refuse_unbounded(similarity)
+    refuse_unbounded(similarity)
     relevant = Rows.of(expected)
     if len(retrieved) != len(ranking) or len(relevant) != len(ranking):
         raise ShapeError(
@@ -117,14 +117,13 @@ def _near(
         misses = misses.copy()
         wide = np.unique(levels.unit)
         misses[wide] &= above[wide] < last[wide, None]
-    place = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
     unit = np.concatenate([np.nonzero(misses)[0], levels.unit])
     order = np.argsort(unit, kind="stable")
     columns = (
         (gain[misses], levels.gain),
         (above[misses], last[levels.unit]),
         (tied[misses], levels.size - 1),
-        ((place - above)[misses], levels.before),
+        (_before(retrieved, above)[misses], levels.before),
         (np.ones(int(misses.sum()), dtype=np.int64), levels.copies),
     )
     gains, aboves, ties, before, copies = (np.concatenate(pair)[order] for pair in columns)
@@ -161,7 +160,17 @@ def _places(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
     return np.maximum.accumulate(np.where(opens, place, 0), axis=1), size - 1
 
 
-def _refuse_unbounded(similarity: Similarity) -> None:
+def _before(retrieved: Ints, above: Ints) -> Ints:
+    """How many terms of the same score an order by id puts before each."""
+    name = id_order(int(retrieved.max(initial=NONE)) + 1)
+    order = np.lexsort((np.where(retrieved == NONE, NONE, name[retrieved]) if len(name) else above, above))
+    place = np.empty_like(above)
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(above.shape[1]), above.shape), axis=1)
+    return place - above
+
+
+def refuse_unbounded(similarity: Similarity) -> None:
+    """MaxOntSim is a share of 1, so the measure must be one too."""
     if not similarity.measure.bounded:
         raise ParameterError(
             f"MaxOntSim lies between 0 and 1, and {similarity.measure.name} has no upper bound",

@@ -51,6 +51,8 @@ class Ontology:
     alternatives: dict[str, int]
     obsolete: dict[str, Obsolete]
     outside: int = 0
+    source: str = ""
+    """What it was read from: ``hpo``, or a path."""
 
     def __post_init__(self) -> None:
         _ = self._levels  # refuses a cycle

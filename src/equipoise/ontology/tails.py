@@ -42,8 +42,8 @@ class Tails:
 class Levels:
     """The similarities that occur among tied terms, and of how many: a row a level of a unit.
 
-    ``size`` is how many terms tie in all, and ``before`` how many of them stand before the first of the level
-    when ties are put into the order of the ontology.
+    ``size`` is how many terms tie in all, and ``before`` how many of them an order by id puts before the
+    first of the level.
     """
 
     unit: Ints
@@ -58,16 +58,29 @@ class Levels:
 
 def levels_of(similarity: Similarity, tails: Tails, relevant: Rows) -> Levels:
     """How alike the tied terms of each unit are to its nearest relevant term; relevant ones are left out."""
-    parts = [_levels(similarity, unit, tied, relevant) for unit, tied in tails.items()]
+    by_id = id_order(tails.terms if len(tails) else 0)
+    parts = [_levels(similarity, unit, tied, relevant[unit], by_id) for unit, tied in tails.items()]
     empty = Levels(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.float64, *[np.int64] * 3)))
     joined = zip(*([getattr(part, name) for name in _COLUMNS] for part in [empty, *parts]), strict=True)
     return Levels(*(np.concatenate(column) for column in joined))
 
 
-def _levels(similarity: Similarity, unit: int, tied: Ints, relevant: Rows) -> Levels:
-    own = relevant.values[relevant.starts[unit] : relevant.starts[unit + 1]]
-    place = np.flatnonzero(~np.isin(tied, own)) if len(own) else np.zeros(0, dtype=np.int64)
-    alike = similarity.between(own, tied[place]).max(axis=0) if len(place) else np.zeros(0)
+def id_order(terms: int) -> Ints:
+    """The place of each term when equal scores are put into the order of ids, as everywhere: last name first.
+
+    >>> id_order(12).tolist()
+    [11, 10, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8]
+    """
+    order: Ints = np.argsort(np.argsort(np.arange(terms).astype(str)))
+    return terms - 1 - order
+
+
+def _levels(similarity: Similarity, unit: int, tied: Ints, relevant: Ints, by_id: Ints) -> Levels:
+    if not len(relevant):
+        tied = tied[:0]
+    tied = tied[np.argsort(by_id[tied])]
+    place = np.flatnonzero(~np.isin(tied, relevant))
+    alike = similarity.between(relevant, tied[place]).max(axis=0) if len(place) else np.zeros(0)
     gain, first, copies = np.unique(alike, return_index=True, return_counts=True)
     return Levels(np.full(len(gain), unit), gain, copies, place[first], np.full(len(gain), len(tied)))
 

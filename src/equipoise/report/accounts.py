@@ -19,6 +19,10 @@ from equipoise.types import Finding
 MOST_SLICES = 12
 """Of more branches than this the largest are shown."""
 SINGLE = "Every node has one relative at most, so that MAP is the mean reciprocal rank."
+EQUALLY_FAR = (
+    "combinatorial keeps the distances of the tree, in which the parent and the children of a node are "
+    "equally far: no embedding that does so ranks every parent first, and what orders the two is rounding."
+)
 RELATIVES = {
     "parent": "its parent",
     "ancestors": "its ancestors",
@@ -28,7 +32,10 @@ RELATIVES = {
 
 @dataclass(frozen=True)
 class AccountsRow:
-    """One embedding; norms and distances are mean and standard deviation, ``seeds`` texts by metric."""
+    """One embedding; norms, radii and distances are mean and standard deviation, ``seeds`` texts by metric.
+
+    Radii are distances from the origin in the space itself: in the ball they differ from the norms.
+    """
 
     system: str
     geometry: str
@@ -39,6 +46,7 @@ class AccountsRow:
     map: Estimate
     spearman: Estimate
     norms: tuple[float, float]
+    radii: tuple[float, float]
     parent_distances: tuple[float, float]
     slices: tuple[Slice, ...] = ()
     seeds: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +89,7 @@ def accounts_report(edition: AccountsEdition, *, verbose: bool = False, quiet: b
         return parts
     parts += [Paragraph(""), *(Paragraph(text) for text in captions(edition)), *seeds_part(edition)]
     if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict())]
+        parts += [Paragraph(""), Paragraph(edition.comparison.verdict("node"))]
     if verbose:
         parts += [*places_part(edition)]
     parts += slices_part(edition.leader, edition.branch_names, verbose=verbose)
@@ -153,6 +161,8 @@ def captions(edition: AccountsEdition) -> list[str]:
             f"Every trained embedding was tried at the learning rates {rates}, and its lowest loss was kept; "
             "euclidean and random stand beside as baselines."
         )
+    if any(row.system.startswith("combinatorial") for row in edition.rows) and edition.relation == "parent":
+        told.append(EQUALLY_FAR)
     if edition.comparison is not None:
         told.append(f"Embeddings that share a letter cannot be told apart on {edition.comparison.primary}.")
     return told
@@ -174,13 +184,13 @@ def seeds_part(edition: AccountsEdition) -> list[Any]:
 
 
 def places_part(edition: AccountsEdition) -> list[Any]:
-    """Where the points lie: norms, and distances to the parents."""
+    """Where the points lie, as their space measures: from the origin, and from the parents."""
     rows = edition.rows
     table = FittedTable(
         [
             Column("embedding", [row.system for row in rows], shortens="middle"),
             Column("geometry", [row.geometry for row in rows]),
-            Column("norm", [_spread(row.norms) for row in rows], right=True),
+            Column("distance from the origin", [_spread(row.radii) for row in rows], right=True),
             Column("distance to the parent", [_spread(row.parent_distances) for row in rows], right=True),
         ]
     )
@@ -239,3 +249,9 @@ def one_line(row: AccountsRow) -> str:
         )
     ]
     return f"{'; '.join(parts)}."
+
+
+def by_chance(row: AccountsRow) -> str:
+    """What an embedding that knows nothing would score."""
+    luck = figure(row.mean_rank.chance, 1), figure(row.map.chance, 3)
+    return f"By chance {row.mean_rank.metric} would be {luck[0]} and MAP {luck[1]}."

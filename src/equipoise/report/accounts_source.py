@@ -19,6 +19,7 @@ FIGURES: tuple[tuple[str, str, float], ...] = (
     ("spearman", "Spearman ρ (%)", 100.0),
 )
 """The rows: the column of the frame, the name in print, and what it is multiplied with in print."""
+BESIDE = "evaluate_tree(tester.tree, ...) puts a tuned euclidean embedding and a random one beside."
 BEST = (
     ("mean_rank", "Best Mean Rank", 1.0, "", min),
     ("map", "Best MAP", 100.0, "%", max),
@@ -29,11 +30,11 @@ BEST = (
 def source_table(dims: Sequence[int], figures: Mapping[str, Sequence[float]], title: str) -> str:
     """The table as text. ``figures`` are ranks and fractions, one a dimension, by the names of the frame.
 
-    >>> print(source_table([2, 5], {"mean_rank": [4, 2], "map": [0.5, 0.75]}, "Accounts").splitlines()[8])
+    >>> print(source_table([2, 5], {"mean_rank": [4, 2], "map": [0.5, 0.75]}, "Accounts").splitlines()[9])
     Mean Rank (MR)            |     4.00     2.00
     """
     lines = ["=" * WIDTH, title.center(WIDTH).rstrip(), "=" * WIDTH, ""]
-    lines += ["By embedding dimension, as Nickel & Kiela (2018) report it:", DASHES]
+    lines += ["By embedding dimension, as Nickel & Kiela (2018) report it:", DASHES, ""]
     lines += [_line("Metric", [str(dim) for dim in dims]), DASHES]
     lines += [
         _line(name, [figure(scale * float(value), 2) for value in figures[column]])
@@ -77,8 +78,11 @@ def source_summary(row: AccountsRow, *, nodes: int, single: bool) -> str:
             reach = type(reach)(scale * reach.low, scale * reach.high, reach.level, reach.method)
         lines.append(f"{title:<{NAMES}}|{figure(scale * estimate.value, 2):>12}   {span(reach, 2)}")
     lines.append(DASHES)
-    for title, pair in (("Norm", row.norms), ("Parent-child distance", row.parent_distances)):
+    described = [("Norm", row.norms), ("Parent-child distance", row.parent_distances)]
+    if row.radii != row.norms:
+        described.insert(1, ("Distance from the origin", row.radii))
+    for title, pair in described:
         lines.append(f"{title:<{NAMES}}|{figure(pair[0], 3):>12}   standard deviation {figure(pair[1], 3)}")
     by_luck = figure(row.mean_rank.chance, 1), figure(100 * row.map.chance, 2)
     chance = f"By chance MR would be {by_luck[0]} and MAP {by_luck[1]} %."
-    return "\n".join([*lines, DASHES, chance, *([SINGLE] if single else [])]) + "\n"
+    return "\n".join([*lines, DASHES, chance, BESIDE, *([SINGLE] if single else [])]) + "\n"

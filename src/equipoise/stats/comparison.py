@@ -125,10 +125,13 @@ class Comparison:
                 return each if each.a == a else each.reversed()
         raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
 
-    def verdict(self) -> str:
-        """Two plain sentences: who leads, and what the data cannot tell; a third where terms were unequal."""
+    def verdict(self, noun: str = "unit") -> str:
+        """Two plain sentences: who leads, and what the data cannot tell; a third where terms were unequal.
+
+        ``noun`` is what a unit is called.
+        """
         unequal = any(finding.code == UNEQUAL_TERMS for finding in self.findings)
-        return f"{sentences(self)} {NOT_ALIKE}" if unequal else sentences(self)
+        return f"{sentences(self, noun)} {NOT_ALIKE}" if unequal else sentences(self, noun)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""

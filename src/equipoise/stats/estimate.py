@@ -148,7 +148,7 @@ def _estimate(
     metric: Metric[Any], measurement: Measurement, interval: Interval, units: int, chance: float
 ) -> Estimate:
     per_unit = measurement.per_unit
-    undefined = 0 if per_unit is None else int(np.count_nonzero(np.isnan(per_unit)))
+    undefined = measurement.undefined if per_unit is None else int(np.count_nonzero(np.isnan(per_unit)))
     return Estimate(
         metric=metric.name,
         value=measurement.value,

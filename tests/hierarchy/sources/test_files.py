@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import networkx as nx
 import pytest
@@ -77,7 +79,30 @@ def test_a_closure_file_gives_the_tree_that_it_is_the_closure_of(file):
     tree = read_edges(file(text, "closure.csv"), closure=True)
     assert tree.named_edges() == [("c", "b"), ("b", "a")]
     assert len(tree.closure()) == 3
-    assert len(read_edges(file(text, "closure.csv")).edges) == 3
+
+
+def test_closed_pairs_are_known_as_a_closure_and_it_is_said(file):
+    text = "c,b\nc,a\nb,a\n"
+    found = read_edges(file(text, "closure.csv"))
+    assert found.named_edges() == [("c", "b"), ("b", "a")]
+    assert found.source.endswith("closure.csv (read as a closure)")
+    assert len(read_edges(file(text, "closure.csv"), closure=False).edges) == 3
+
+
+@given(
+    st.sets(
+        st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] > pair[1]), min_size=1
+    )
+)
+def test_edges_are_a_closure_only_where_nothing_is_missing_and_something_follows(pairs):
+    graph = nx.DiGraph((str(low), str(high)) for low, high in pairs)
+    closed = set(nx.transitive_closure_dag(graph).edges) == set(graph.edges)
+    follows = set(nx.transitive_reduction(graph).edges) != set(graph.edges)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "edges.csv"
+        path.write_text("child,parent\n" + "".join(f"{low},{high}\n" for low, high in graph.edges))
+        said = read_edges(path).source.endswith("(read as a closure)")
+    assert said == (closed and follows)
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Databases: SQLite files and a real PostgreSQL, tenants kept apart, names that are only names."""
+"""Databases: SQLite files and a real PostgreSQL, names that are only names, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ sqlalchemy = pytest.importorskip("sqlalchemy")
 
 from equipoise.errors import (  # noqa: E402
     EquipoiseError,
+    FormatError,
     InputError,
     MissingExtraError,
     ParameterError,
     StoreError,
     UnknownNameError,
 )
-from equipoise.hierarchy.sources.connection import connected  # noqa: E402
+from equipoise.hierarchy.sources.connection import _remedy, connected  # noqa: E402
 from equipoise.hierarchy.sources.sql import Columns, read_sql  # noqa: E402
 
 ROWS = [
@@ -168,13 +169,6 @@ def test_views_and_other_columns_are_read(tmp_path):
     assert tree.ids == tree.names == ("1", "2", "10")
 
 
-def test_a_collation_that_ignores_case_does_not_mix_tenants(tmp_path):
-    path = tmp_path / "books.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        filled(connection, "?", "accounts", ROWS, "TEXT COLLATE NOCASE")
-    assert read_sql(str(path), "acme").names == ("Assets", "Cash")
-
-
 def test_a_database_that_is_not_there_is_not_made(tmp_path):
     for url in (str(tmp_path / "absent.db"), f"sqlite:///{tmp_path / 'absent.db'}"):
         with pytest.raises(InputError, match="there is no file"):
@@ -199,6 +193,39 @@ def test_no_error_shows_a_password():
         read_sql("postgres://user:secret@127.0.0.1:9/books")
     assert "secret" not in caught.value.render()
     assert "user:***@127.0.0.1:9/books cannot be read" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ('FATAL: password authentication failed for user "joe"', "check the user and the password"),
+        ("(1045, \"Access denied for user 'joe'@'localhost'\")", "check the user and the password"),
+        ("connection refused", "that the server runs"),
+    ],
+)
+def test_who_may_not_come_in_is_not_sent_to_look_for_the_server(reason, hint):
+    assert hint in _remedy("postgresql://joe@host/books", reason)
+
+
+def test_a_schema_that_is_not_there_is_named(make):
+    url = make()
+    with pytest.raises(UnknownNameError, match="has no schema 'ledgers'") as caught:
+        read_sql(url, "acme", schema="ledgers")
+    assert caught.value.hint
+
+
+def test_bytes_are_read_as_text_and_refused_where_they_are_none(tmp_path):
+    path = tmp_path / "books.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE accounts (id BLOB, parent_id BLOB, name BLOB)")
+        rows = [(b"1", None, "Käse".encode()), (b"11", b"1", b"Cash")]
+        connection.executemany("INSERT INTO accounts VALUES (?, ?, ?)", rows)
+    tree = read_sql(str(path))
+    assert (tree.ids, tree.names) == (("1", "11"), ("Käse", "Cash"))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO accounts VALUES (x'ff00', NULL, 'Odd')")
+    with pytest.raises(FormatError, match="has the bytes 0xff00 where an id or a name should be"):
+        read_sql(str(path))
 
 
 def test_an_absent_driver_is_named():

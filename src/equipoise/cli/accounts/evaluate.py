@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import exits, options
+from equipoise.cli.accounts.training import schedule_of, training_options
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.scoring import refuse_unwritable
@@ -28,7 +29,6 @@ Embed a chart of accounts, or any other tree, in several dimensions, and rank th
 by distance: mean rank, median rank, MAP, and how norms follow depth. A euclidean embedding that is tuned
 alike and a random one always stand beside, and embeddings that the tree cannot tell apart share a letter.
 
-\b
 With -o everything is kept: vectors, run directories for eq compare, eq report and eq view, and charts.
 Typed again, the command trains only what is missing. --vectors judges vectors that you have already.
 """
@@ -98,7 +98,7 @@ class EmbedderName(options.Spelled):
     metavar="RATE ...",
     help="Learning rates that every trained embedding is tried at.",
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training at most.")
+@training_options
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is trained."
 )
@@ -121,6 +121,8 @@ def evaluate(
     vectors: tuple[str, ...],
     vectors_geometry: str | None,
     epochs: int | None,
+    burn_in: int | None,
+    negatives: str | None,
     seeds: int,
     seed: int,
     output: str | None,
@@ -138,7 +140,7 @@ def evaluate(
         "embedders": embedders,
         "seeds": tuple(range(seed, seed + seeds)),
         "seed": seed,
-        "options": {} if epochs is None else {"epochs": epochs},
+        "options": schedule_of(epochs, burn_in, negatives),
     }
     # Somebody who names only other embedders, or has vectors, need not train a hyperbolic one.
     spaces = geometry or (() if embedders or vectors else ("lorentz",))

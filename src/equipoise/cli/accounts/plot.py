@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from equipoise.cli import options
+from equipoise.cli.accounts.files import refuse_unwritable_file
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError, UnknownNameError
@@ -37,7 +38,7 @@ SUFFIXES = (".html", ".svg", ".png")
     "--system", metavar="NAME", help="Which embedding; hyperbolic and of two dimensions by default."
 )
 @click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
-@click.option("--chart", metavar="NAME", help="Which chart goes into an .svg or .png; the tree by default.")
+@click.option("--chart", metavar="NAME", help="Only this chart; an .svg or .png holds the tree by default.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or a name in .svg or .png.")
 @options.output_options
 @pass_output
@@ -55,10 +56,10 @@ def plot(
     file = Path(output)
     _refuse_unwritable(file)
     gallery = _gallery(Path(place), source, system, geometry)
-    pictures = gallery.pictures()
-    _write(file, gallery, pictures, chart)
+    pictures = _chosen(gallery.pictures(), chart)
+    _write(file, gallery, pictures)
     if out.json:
-        names = [each.name for each in pictures]
+        names = [each.name for each in (pictures if file.suffix.casefold() == ".html" else pictures[:1])]
         out.data({"system": gallery.system, "charts": names, "written": [output]})
     out.note(f"wrote {output} ({gallery.system})")
     return 0
@@ -86,7 +87,7 @@ def _gallery(place: Path, source: Source, system: str | None, geometry: str | No
     return Gallery(tree, system or place.stem, in_order(found, tree))
 
 
-def _write(file: Path, gallery: Gallery, pictures: list[Chart], chart: str | None) -> None:
+def _write(file: Path, gallery: Gallery, pictures: list[Chart]) -> None:
     from equipoise.data.atomic import write_bytes
     from equipoise.report.charts.render import png, svg
     from equipoise.report.pictures_page import pictures_page
@@ -94,14 +95,17 @@ def _write(file: Path, gallery: Gallery, pictures: list[Chart], chart: str | Non
     if file.suffix.casefold() == ".html":
         tree = gallery.tree
         text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
-        page = pictures_page(gallery.system, text, pictures)
-        write_bytes(file, page.encode())
+        write_bytes(file, pictures_page(gallery.system, text, pictures).encode())
         return
+    write_bytes(file, png(pictures[0]) if file.suffix.casefold() == ".png" else svg(pictures[0]).encode())
+
+
+def _chosen(pictures: list[Chart], chart: str | None) -> list[Chart]:
+    """All charts, or the one that was named."""
     known = {each.name: each for each in pictures}
     if chart is not None and chart not in known:
         raise UnknownNameError.of("chart", chart, known, more=f"there are: {', '.join(known)}")
-    chosen = pictures[0] if chart is None else known[chart]
-    write_bytes(file, png(chosen) if file.suffix.casefold() == ".png" else svg(chosen).encode())
+    return pictures if chart is None else [known[chart]]
 
 
 def _refuse_unwritable(file: Path) -> None:
@@ -110,5 +114,4 @@ def _refuse_unwritable(file: Path) -> None:
         raise ParameterError(
             f"{file} has no ending that says what to draw", hint=f"it ends in {', '.join(SUFFIXES)}"
         )
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise StoreError(f"{file} cannot be written", hint="name a file in a folder that exists")
+    refuse_unwritable_file(file, "disk.html")

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
-from equipoise.errors import ParameterError
+from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.hierarchy.tree import Tree
 
 SOURCES = ("database", "tree", "edges", "gnucash", "codes", "wordnet", "obo")
 READERS = {
-    "tree": ("equipoise.hierarchy.sources.find", "read_tree"),
     "gnucash": ("equipoise.hierarchy.sources.gnucash", "read_gnucash"),
     "obo": ("equipoise.hierarchy.sources.obo", "read_obo_tree"),
 }
@@ -37,7 +36,7 @@ class Source:
     columns: str | None
     tree: str | None
     edges: str | None
-    closed: bool
+    closed: bool | None
     gnucash: str | None
     codes: str | None
     widths: str | None
@@ -78,10 +77,25 @@ class Source:
         if kind == "codes":
             from equipoise.hierarchy.sources.codes import read_codes
 
-            return read_codes(word, widths=None if self.widths is None else _widths(self.widths))
+            return self._refuse_flat(read_codes(word, widths=_widths(self.widths)))
+        if kind == "tree":
+            from equipoise.hierarchy.sources.find import read_tree
+
+            return read_tree(word, self.business_id)
         module, name = READERS[kind]
         reader: Callable[[str], Tree] = getattr(import_module(module), name)
         return reader(word)
+
+    def _refuse_flat(self, tree: Tree) -> Tree:
+        """Codes of which none begins with another are most often codes whose parts have no separators."""
+        if len(tree.edges) or len(tree) < 2:
+            return tree
+        separated = "--widths 1,1,2 says how wide the parts of codes such as 1120 are"
+        given = "see whether these widths are those of the parts, from the left"
+        raise InputError(
+            f"{tree.source}: no code is the beginning of another, so nobody has a parent",
+            hint=separated if self.widths is None else given,
+        )
 
     def _from_database(self, url: str) -> Tree:
         from equipoise.hierarchy.sources.sql import Columns, read_sql
@@ -97,16 +111,16 @@ class Source:
     def _refuse_stray(self) -> None:
         """Options that belong to another source would be passed over in silence."""
         stray = {
-            "--business-id": (self.business_id, "database"),
-            "--table": (self.table, "database"),
-            "--columns": (self.columns, "database"),
-            "--widths": (self.widths, "codes"),
-            "--closed": (self.closed or None, "edges"),
+            "--business-id": (self.business_id, ("database", "tree")),
+            "--table": (self.table, ("database",)),
+            "--columns": (self.columns, ("database",)),
+            "--widths": (self.widths, ("codes",)),
+            "--closed": (self.closed, ("edges",)),
         }
-        for option, (value, owner) in stray.items():
-            if value is not None and owner not in self.named:
+        for option, (value, owners) in stray.items():
+            if value is not None and not set(owners) & set(self.named):
                 raise ParameterError(
-                    f"{option} belongs to --{owner}", hint=f"leave it out, or name --{owner}"
+                    f"{option} belongs to --{owners[0]}", hint=f"leave it out, or name --{owners[0]}"
                 )
 
 
@@ -116,8 +130,10 @@ def _wordnet(part: str) -> Tree:
     return read_wordnet("noun", root=MAMMAL) if part == "mammal" else read_wordnet(part)
 
 
-def _widths(words: str) -> list[int]:
+def _widths(words: str | None) -> list[int] | None:
     """``1,2,2`` as numbers."""
+    if words is None:
+        return None
     parts = [part.strip() for part in words.split(",")]
     if not all(part.isdigit() for part in parts):
         raise ParameterError(f"--widths {words} is no list of whole numbers", hint="for example 1,2,2")
@@ -161,7 +177,7 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--database", metavar="URL", help="A database: books.db, sqlite:///books.db, postgresql://..."
     ),
-    click.option("--business-id", metavar="ID", help="Only the accounts of this business."),
+    click.option("--business-id", metavar="ID", help="Only the accounts of this business of a database."),
     click.option(
         "--table", metavar="NAME", help="The table of accounts, or SCHEMA.NAME; accounts by default."
     ),
@@ -169,8 +185,12 @@ _OPTIONS: tuple[options.Decorator, ...] = (
         "--columns", metavar="NAME=COLUMN,...", help="Columns by other names: id, parent, name, business."
     ),
     click.option("--tree", metavar="FILE", help="A CSV, TSV or JSON file, or any other that holds a tree."),
-    click.option("--edges", metavar="FILE", help="Pairs of child and parent; a closure file too."),
-    click.option("--closed", is_flag=True, help="The pairs of --edges are those of all ancestors."),
+    click.option("--edges", metavar="FILE", help="Pairs of child and parent; a closure is known as such."),
+    click.option(
+        "--closed/--no-closed",
+        default=None,
+        help="The pairs of --edges are those of all ancestors, or of parents only.",
+    ),
     click.option("--gnucash", metavar="FILE", help="A GnuCash file, XML or SQLite."),
     click.option("--codes", metavar="FILE", help="Codes whose beginning is the parent: 102-0001-003."),
     click.option(

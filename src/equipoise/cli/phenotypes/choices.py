@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from equipoise.errors import ParameterError
+
 ontology_option = click.option(
     "--ontology",
     default="hpo",
@@ -27,6 +29,40 @@ multi_vector_option = click.option(
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the model."
 )
+
+
+strategy_option = click.option(
+    "--aggregation-strategy", metavar="STRATEGY", help="How a term's components make its score."
+)
+
+weights_option = click.option(
+    "--weights", metavar="L,S,D", help="Of label, synonyms and definition, for all_weighted."
+)
+
+
+def weights_of(text: str | None) -> list[float] | None:
+    """The three weights as numbers.
+
+    >>> weights_of("0.5,0.3,0.2")
+    [0.5, 0.3, 0.2]
+    """
+    if text is None:
+        return None
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2"
+        ) from None
+
+
+def refuse_idle(multi_vector: bool, strategy: str | None, weights: str | None) -> None:
+    """A strategy or weights that nothing would read."""
+    if (strategy or weights) and not multi_vector:
+        raise ParameterError(
+            "one vector a term leaves nothing to aggregate",
+            hint="add --multi-vector, or leave the strategy out",
+        )
 
 
 def folder_of(index_dir: str | None) -> Path:

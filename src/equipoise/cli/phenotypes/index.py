@@ -166,6 +166,8 @@ def _refuse_fleeting(store: str | None) -> None:
 
 
 def _say(out: Output, built: Built) -> None:
+    from equipoise.checks.base import counted
+
     meta, report = built.index.meta, built.report
     out.text(
         f"{built.index.folder}: {meta.components:,} vectors of {meta.dims:,} dimensions "
@@ -175,7 +177,7 @@ def _say(out: Output, built: Built) -> None:
         out.text("all texts were there already, and nothing was embedded")
         return
     parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.kept, "kept"))
-    said = ", ".join(f"{number:,} texts {what}" for number, what in parts if number)
+    said = ", ".join(f"{counted(number, 'text')} {what}" for number, what in parts if number)
     share = report.embedding_seconds / report.seconds
     out.text(f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder")
 

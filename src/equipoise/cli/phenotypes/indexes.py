@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from equipoise.cli.phenotypes.choices import folder_of
@@ -21,19 +20,14 @@ def stored_indexes(
     system: Retriever, index_dir: str | None, terms: Ontology, multi: bool, *, option: str = "--model-name"
 ) -> tuple[TermIndex, ...]:
     """The indexes of the models; those of quick ones may be absent. ``option`` is what names a model."""
-    from equipoise.ontology.index.build import missing_indexes, open_index
+    from equipoise.ontology.index.build import absent_index, missing_indexes, open_index
     from equipoise.ontology.index.fitting import models_of
 
     folder = folder_of(index_dir)
     missing = missing_indexes(folder, terms, system, multi)
     slow = next((model for model in missing if model.spec.kind not in QUICK), None)
     if slow is not None:
-        kind, flag = ("multi-vector", " --multi-vector") if multi else ("single-vector", "")
-        place = f" --index-dir {shlex.quote(index_dir)}" if index_dir else ""
-        raise StoreError(
-            f"there is no {kind} index of {terms.name} by {slow.card.spec} in {folder}",
-            hint=f"eq phenotypes index build --model-name {shlex.quote(slow.card.spec)}{flag}{place} "
-            f"makes it, once; {option} tfidf: needs none",
-        )
+        absent = absent_index(folder, terms, slow.card.spec, multi)
+        raise StoreError(absent.sentence, hint=f"{absent.hint}; {option} tfidf: needs none")
     models = [model for model in models_of(system) if model not in missing]
     return tuple(open_index(folder, terms, model, multi) for model in models)

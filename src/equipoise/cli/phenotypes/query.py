@@ -12,7 +12,11 @@ from equipoise.cli.phenotypes.choices import (
     index_dir_option,
     multi_vector_option,
     ontology_option,
+    refuse_idle,
+    strategy_option,
     threads_option,
+    weights_of,
+    weights_option,
 )
 from equipoise.cli.phenotypes.indexes import stored_indexes
 from equipoise.errors import InputError, ParameterError
@@ -35,14 +39,16 @@ embeds needs an index (eq phenotypes index build); tfidf: and bm25: need none.
 
 ENGLISH = ("minilm", "glove", "wordllama")
 """Short names of models that were made for English."""
+BOTH = "use, or sum:use+tfidf:"
+"""What reads other languages too."""
 
 
 @click.command(help=HELP, short_help="Find the terms that a text speaks of.")
 @click.argument("text")
 @click.option("--model-name", metavar="MODEL", help="The model, such as use, minilm, tfidf: or sum:a+b.")
 @multi_vector_option
-@click.option("--aggregation-strategy", metavar="STRATEGY", help="How a term's components make its score.")
-@click.option("--weights", metavar="L,S,D", help="Of label, synonyms and definition, for all_weighted.")
+@strategy_option
+@weights_option
 @click.option("--language", metavar="CODE", help="The language of the text, such as en or de.")
 @click.option(
     "--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms."
@@ -78,13 +84,9 @@ def query(
 
     if not text.strip():
         raise InputError("the text is empty", hint='write what was seen: eq phenotypes query "seizures"')
-    if (aggregation_strategy or weights) and not multi_vector:
-        raise ParameterError(
-            "one vector a term leaves nothing to aggregate",
-            hint="add --multi-vector, or leave the strategy out",
-        )
+    refuse_idle(multi_vector, aggregation_strategy, weights)
     strategy = aggregation_strategy or DEFAULT_STRATEGY
-    strategy_of(strategy, _weights(weights))
+    strategy_of(strategy, weights_of(weights))
     spec = model_name or DEFAULT_MODEL
     terms = load_ontology(ontology)
     model = retriever(spec, threads=threads)
@@ -93,7 +95,7 @@ def query(
         terms,
         multi=multi_vector,
         strategy=strategy,
-        weights=_weights(weights),
+        weights=weights_of(weights),
         index=stored_indexes(model, index_dir, terms, multi_vector),
     )
     depth = min(num_results, len(terms))
@@ -137,6 +139,9 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
     from equipoise.report.table import Column, FittedTable
     from equipoise.stats.numbers import figure
 
+    if not rows:
+        out.text("no term shares words or letters with the text")
+        return
     columns = [
         Column("term", [row["id"] for row in rows]),
         Column("label", [row["label"] for row in rows], shortens="end"),
@@ -146,7 +151,7 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
         matched = [f"{row['component']}: {row['text']}" for row in rows]
         columns.append(Column("agrees most", matched, rank=1, shortens="end"))
     if out.verbose:
-        said = [system.ontology.definitions[term] for term in found.terms[0].tolist()]
+        said = [system.ontology.definitions[system.ontology.place(row["id"])] for row in rows]
         columns.append(Column("definition", said, rank=2, shortens="end"))
     out.show(FittedTable(columns))
     for line in _notes(system, language):
@@ -156,6 +161,10 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
 def _rows(system: TermSystem, found: Found) -> list[dict[str, Any]]:
     from equipoise.ontology.index.components import Kind
 
+    """The terms that were found; what has no word of the text scores 0, and is not found by its words."""
+    from equipoise.ontology.index.fitting import models_of
+
+    lexical = not models_of(system.system)
     texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
     rows = zip(found.terms[0].tolist(), found.scores[0].tolist(), found.component[0].tolist(), strict=True)
     return [
@@ -168,6 +177,7 @@ def _rows(system: TermSystem, found: Found) -> list[dict[str, Any]]:
             "text": texts[component],
         }
         for rank, (term, score, component) in enumerate(rows, start=1)
+        if score or not lexical
     ]
 
 
@@ -175,20 +185,11 @@ def _notes(system: TermSystem, language: str | None) -> list[str]:
     """What made the scores, what cannot be expected of the model, and whose terms these are."""
     how = f"multi-vector, {system.strategy}" if system.multi else "single-vector"
     notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
-    english = [name for name in ENGLISH if name in system.card.spec.casefold()]
-    if language and not language.casefold().startswith("en") and english:
-        notes.append(
-            f"{', '.join(english)} was made for English; use, or sum:use+tfidf:, also reads {language}"
-        )
+    if language and not language.casefold().startswith("en"):
+        spec = system.card.spec.casefold()
+        english = [name for name in ENGLISH if name in spec]
+        if english:
+            notes.append(f"{', '.join(english)} was made for English; {BOTH}, also reads {language}")
+        elif spec.startswith("bm25"):
+            notes.append(f"bm25 finds only words that the terms have too; {BOTH}, also reads {language}")
     return [*notes, system.ontology.citation]
-
-
-def _weights(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(each) for each in text.split(",")]
-    except ValueError:
-        raise ParameterError(
-            f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2"
-        ) from None

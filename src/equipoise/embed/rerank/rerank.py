@@ -107,6 +107,27 @@ def rerank(
     return _ordered(hits.indices, stage, values)
 
 
+def reranked_scores(
+    scores: Points,
+    judge: Reranker,
+    *,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    depth: int,
+    protect: float | None = None,
+) -> Points:
+    """Scores of all documents after the first ``depth`` were judged.
+
+    Judged ones score above 0 by their new order, all others 0 or less by their old one.
+    """
+    block: Points = scores.astype(np.float64)
+    columns, best = leading_columns(block, min(depth, block.shape[1]))
+    judged = rerank(Neighbours(columns, best), judge, queries=queries, documents=documents, protect=protect)
+    block -= block.max(axis=1, keepdims=True)
+    np.put_along_axis(block, judged.indices, judged.scores + columns.shape[1], axis=1)
+    return block
+
+
 def _ordered(indices: Ints, stage: Ints, values: Floats) -> Neighbours:
     """Stages one after another, in each the best value first, equal values by row; scores that only order."""
     order = np.lexsort((indices, -values, stage), axis=1)
@@ -175,12 +196,17 @@ class FittedReranked(Fitted):
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Judged documents score above 0 by their new order, all others 0 or less by their old one."""
         for part, scores in self._base.row_blocks(queries, rows):
-            block: Points = scores.astype(np.float64)
-            columns, best = leading_columns(block, min(self._system.depth, self.documents))
-            judged = self._judged(Neighbours(columns, best), queries[part])
-            block -= block.max(axis=1, keepdims=True)
-            np.put_along_axis(block, judged.indices, judged.scores + columns.shape[1], axis=1)
-            yield part, block
+            yield (
+                part,
+                reranked_scores(
+                    scores,
+                    self._system.judge,
+                    queries=queries[part],
+                    documents=self._texts,
+                    depth=self._system.depth,
+                    protect=self._system.protect,
+                ),
+            )
 
     def _judged(self, found: Neighbours, queries: Sequence[str]) -> Neighbours:
         return rerank(

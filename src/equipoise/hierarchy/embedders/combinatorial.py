@@ -39,7 +39,14 @@ class Combinatorial:
         """The points of the tree's nodes; see ``TreeEmbedder``."""
         checked(tree, dim, least=2)
         levels = int(tree.depth.max(initial=0.0)) + (len(tree.roots) > 1)
-        edge = self.edge or FARTHEST / max(1, levels)
+        longest = FARTHEST / max(1, levels)
+        edge = self.edge or longest
+        if edge > longest * (1.0 + 1e-9):
+            raise ParameterError(
+                f"edges of {edge:g} put the deepest of {levels} levels {edge * levels:g} from the origin, and "
+                f"float64 tells points of the ball apart up to {FARTHEST:g}",
+                hint=f"edges of {longest:.4g} are the longest for {tree.source}",
+            )
         points = laid_out(tree, dim, edge, np.random.default_rng(seed), FARTHEST)
         if progress is not None:
             progress(1, 1)

@@ -19,7 +19,7 @@ from equipoise.hierarchy.riemann.train import Progress, engine_of, train
 from equipoise.hierarchy.tree import Tree
 from equipoise.types import Floats
 
-INNER, OUTER = 2.0, 7.0
+INNER, OUTER = 2.0, 6.0
 """The radii at which the largest subtrees and the leaves begin."""
 
 
@@ -81,6 +81,8 @@ class Euclidean(Lorentz):
 
     name = "euclidean"
     geometry = "euclidean"
+    # Of a dozen settings tried on WordNet's mammals and verbs; none was far behind.
+    defaults: ClassVar[dict[str, Any]] = {"rate": 0.1, "last_rate": 0.001}
 
     def _space(self) -> Space:
         return Flat()

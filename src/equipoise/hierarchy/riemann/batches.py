@@ -20,11 +20,12 @@ def epoch(
     relatives: Relatives,
     pool: Pool,
     schedule: Schedule,
-    rate: float,
+    rates: Floats,
     rng: np.random.Generator,
 ) -> float:
     """One walk over all pieces in random order; moves the points in place and returns the summed loss.
 
+    Each node has a rate of its own.
     The loss of a node u and its relative v is ``-log(e(u,v) / (e(u,v) + sum of e(u,w)))`` over strangers w,
     with ``e(u,v) = exp(-sharpness d(u,v))``.
     """
@@ -34,7 +35,7 @@ def epoch(
     for begin in range(0, len(order), BATCH):
         pieces = relatives.pieces[order[begin : begin + BATCH]]
         fresh = drawn(pieces[:, 0], memory, pool, relatives, counts, rng)
-        loss += _descend(space, points, memory, relatives, pieces, fresh, rate, schedule.sharpness)
+        loss += _descend(space, points, memory, relatives, pieces, fresh, rates, schedule.sharpness)
     return loss
 
 
@@ -45,7 +46,7 @@ def _descend(
     relatives: Relatives,
     pieces: Ints,
     fresh: Ints,
-    rate: float,
+    rates: Floats,
     sharpness: float,
 ) -> float:
     nodes = pieces[:, 0]
@@ -63,7 +64,7 @@ def _descend(
     pull, loss = _pulls(distance, here, sharpness)
     _, from_node = space.apart(y, x)
     gradient = [np.einsum("bk,bkd->bd", pull, from_other), (pull[..., None] * from_node)[here]]
-    _move(space, points, np.concatenate([nodes, others[here]]), -rate * np.concatenate(gradient))
+    _move(space, points, np.concatenate([nodes, others[here]]), np.concatenate(gradient), rates)
     return loss
 
 
@@ -74,20 +75,21 @@ def _pulls(distance: Floats, here: Bools, sharpness: float) -> tuple[Floats, flo
     # The nearest stranger is the unit of weight, so that their sum is neither 0 nor infinite.
     unit = np.max(score[:, PIECE:], axis=1, keepdims=True, initial=-1e300)
     far = np.exp(score[:, PIECE:] - unit)
-    near = np.exp(np.minimum(np.where(wanted, score[:, :PIECE] - unit, 0.0), 500.0))
+    lead = np.minimum(np.where(wanted, score[:, :PIECE] - unit, 0.0), 500.0)
+    near = np.exp(lead)
     crowd = far.sum(axis=1, keepdims=True)
     total = near + crowd
-    loss = float(np.sum(np.where(wanted, np.log(total / near), 0.0)))
+    loss = float(np.sum(np.where(wanted, np.log(total) - lead, 0.0)))
     pull = np.empty_like(distance)
     pull[:, :PIECE] = np.where(wanted, crowd / total, 0.0)
     pull[:, PIECE:] = -far * np.where(wanted, 1.0 / total, 0.0).sum(axis=1, keepdims=True)
     return pull, loss
 
 
-def _move(space: Space, points: Floats, moving: Ints, tangents: Floats) -> None:
-    """Move each point along the sum of its tangents."""
+def _move(space: Space, points: Floats, moving: Ints, tangents: Floats, rates: Floats) -> None:
+    """Move each point against the sum of its gradients, at its own rate."""
     touched, at = np.unique(moving, return_inverse=True)
     summed = np.empty((len(touched), points.shape[1]))
     for axis in range(points.shape[1]):
         summed[:, axis] = np.bincount(at, weights=tangents[:, axis], minlength=len(touched))
-    points[touched] = space.moved(points[touched], summed)
+    points[touched] = space.moved(points[touched], -rates[touched, None] * summed)

@@ -68,8 +68,10 @@ def push(
     """Move y by ``step`` along the geodesic away from u; a negative step leads towards it."""
     step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
     if curved:
-        half = step * step
-        cosh, sinh = 1.0 + half * (0.5 + half / 24.0), step * (1.0 + half / 6.0)
+        square = step * step
+        # Series: steps are short, and six digits of a step are more than it deserves.
+        cosh = 1.0 + square * (0.5 + square * (1.0 / 24.0 + square / 720.0))
+        sinh = step * (1.0 + square * (1.0 / 6.0 + square / 120.0))
         keep, share = cosh + sinh * apart * inverse, sinh * inverse
     else:
         keep, share = 1.0 + step * inverse, step * inverse
@@ -239,6 +241,7 @@ def epoch(
     pool: tuple[Ints, Ints, Ints],
     links: tuple[Ints, Ints],
     ancestors: tuple[Ints, Ints],
+    pace: Floats,
     sharpness: float,
     rate: float,
     margin: float,
@@ -280,6 +283,6 @@ def epoch(
             factor = gap if curved else 1.0
             for c in range(width):
                 tangent[c] += force * over * (factor * u[c] - points[y, c])
-            push(points, y, u, -rate * force, gap, over, curved, reach)
-        walk(points, x, u, tangent, rate, curved, reach)
+            push(points, y, u, -rate * pace[y] * force, gap, over, curved, reach)
+        walk(points, x, u, tangent, rate * pace[x], curved, reach)
     return loss

@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.hierarchy.links import Links
 from equipoise.hierarchy.tree import Tree
-from equipoise.types import Bools, Ints
+from equipoise.types import Bools, Floats, Ints
 
 PIECE = 16
 """How many relatives of one node are drawn near at a time, against the same strangers."""
@@ -37,6 +37,15 @@ class Relatives:
 
     def __len__(self) -> int:
         return len(self.links)
+
+    @property
+    def pace(self) -> Floats:
+        """How much of a step each node takes: one with many relatives is moved by all, and hurries less.
+
+        One for most nodes, less by the fourth root of the number of relatives above twice the median.
+        """
+        relatives = self.links.counts + 1.0
+        return np.asarray(np.minimum(1.0, 2.0 * np.median(relatives) / relatives) ** 0.25)
 
     def include(self, nodes: Ints, others: Ints) -> Bools:
         """Whether each other is a relative of its node, or the node itself."""

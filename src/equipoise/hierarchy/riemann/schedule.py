@@ -23,9 +23,9 @@ class Schedule:
     a tenth of it. A piece of work sees ``strangers`` nodes drawn at large by ``aim`` (all alike, by their
     number of relatives to the power of 3/4, or of the node's own depth), ``kin`` relatives of an ancestor,
     the ``memory`` nearest strangers the node has met, and ``chained`` that those have met. ``sharpness`` is
-    the factor of the distance in the exponent of the loss. Training ends before ``epochs`` once the loss has
-    not fallen by ``tolerance`` (a share) in ``patience`` epochs; a patience of 0 never ends it. The engine
-    ``auto`` is numba where it is installed.
+    the factor of the distance in the exponent of the loss. Training ends before ``epochs`` once the mean
+    loss of the last ``patience`` epochs is not below that of as many before by ``tolerance`` (a share); a
+    patience of 0 never ends it. The engine ``auto`` is numba where it is installed.
     """
 
     epochs: int = 300
@@ -38,7 +38,7 @@ class Schedule:
     chained: int = 8
     memory: int = 16
     aim: Aim = "uniform"
-    patience: int = 100
+    patience: int = 60
     tolerance: float = 1e-3
     engine: Engine = "auto"
 
@@ -50,6 +50,7 @@ class Schedule:
         for name in _AMOUNTS:
             value = getattr(self, name)
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
+        _require(self.sharpness <= 1e9, "sharpness", self.sharpness, "1e9 at most")
         _require(self.tolerance >= 0.0, "tolerance", self.tolerance, "a share of 0 or more")
         for name, choices in (("aim", get_args(Aim)), ("engine", get_args(Engine))):
             value = getattr(self, name)
@@ -70,14 +71,15 @@ class Schedule:
         share = epoch / max(1, self.epochs - 1)
         # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
         rate = math.exp((1.0 - share) * math.log(self.rate) + share * math.log(self.last_rate))
-        return rate / 10.0 if epoch < self.burn_in else rate
+        # Steps are cut far below this; the squares of longer ones would overflow.
+        return min(rate / 10.0 if epoch < self.burn_in else rate, 1e6)
 
     def is_over(self, history: list[float]) -> bool:
         """Whether the loss has stopped falling."""
-        if not self.patience or len(history) <= self.burn_in + self.patience:
+        if not self.patience or len(history) < self.burn_in + 2 * self.patience:
             return False
-        before = min(history[self.burn_in : -self.patience])
-        return min(history[-self.patience :]) > before * (1.0 - self.tolerance)
+        lately, before = history[-self.patience :], history[-2 * self.patience : -self.patience]
+        return sum(lately) >= sum(before) * (1.0 - self.tolerance)
 
 
 def _require(holds: bool, name: str, value: object, what: str) -> None:

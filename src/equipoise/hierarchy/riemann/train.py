@@ -64,7 +64,8 @@ def _by_numpy(
     rng: np.random.Generator,
 ) -> Epoch:
     memory = no_memory(len(relatives), schedule.memory)
-    return lambda rate: batches.epoch(space, points, memory, relatives, pool, schedule, rate, rng)
+    pace = relatives.pace
+    return lambda rate: batches.epoch(space, points, memory, relatives, pool, schedule, rate * pace, rng)
 
 
 def _by_numba(
@@ -84,11 +85,13 @@ def _by_numba(
     links = (relatives.links.starts, relatives.links.targets)
     ancestors = (relatives.ancestors.starts, relatives.ancestors.targets)
 
+    pace, margin = relatives.pace, MARGIN / schedule.sharpness
+
     def epoch(rate: float) -> float:
         order = rng.permutation(len(relatives.pieces))
         return compiled.epoch(
             points, space.curved, space.reach, relatives.pieces, order, counts, memory, drawing, links,
-            ancestors, schedule.sharpness, rate, MARGIN / schedule.sharpness, int(rng.integers(1 << 32)),
+            ancestors, pace, schedule.sharpness, rate, margin, int(rng.integers(1 << 32)),
         )  # fmt: skip
 
     return epoch

@@ -26,6 +26,8 @@ SHARE = 0.05
 LONGEST_STEP = 1.0
 _FIRST, _SECOND = 0.9, 0.99
 _NEAREST = 1.0 + 1e-12
+_LARGEST = 1e100
+"""Of the entries of a step, whose square must be a number too."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def _moved(points: Any, tangent: Any, radius: float) -> Any:
     """Along the geodesics, no farther than the longest step; time is computed anew, inside the radius."""
     import torch
 
+    tangent = tangent / (tangent.abs().amax(dim=1, keepdim=True) / _LARGEST).clamp_min(1.0)
     length = _dot(tangent, tangent).clamp_min(0).sqrt()
     short = length.clamp_max(LONGEST_STEP)
     ratio = torch.where(length > 1e-12, torch.sinh(short) / length.clamp_min(1e-12), torch.ones_like(length))

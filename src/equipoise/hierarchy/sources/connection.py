@@ -22,6 +22,9 @@ _DRIVERS = {
 }
 """What SQLAlchemy calls the drivers of a database, by the module that each comes in."""
 
+_DENIED = ("password", "authentication", "access denied", "permission denied", "no pg_hba.conf")
+"""How servers begin to say that somebody may not come in."""
+
 
 @contextmanager
 def connected(url: str) -> Iterator[tuple[Connection, str]]:
@@ -36,11 +39,19 @@ def connected(url: str) -> Iterator[tuple[Connection, str]]:
             yield connection, source
     except sql.exc.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise StoreError(
-            f"{source} cannot be read: {reason}", hint="check the address, and that the server runs"
-        ) from error
+        raise StoreError(f"{source} cannot be read: {reason}", hint=_remedy(source, reason)) from error
     finally:
         engine.dispose()
+
+
+def _remedy(source: str, reason: str) -> str:
+    """What to look at, as far as the words of the database say."""
+    told = reason.casefold()
+    if any(word in told for word in _DENIED):
+        return "check the user and the password in the URL, and what this user may read"
+    if "://" not in source:
+        return "check that the file is whole, and that nobody is writing it"
+    return "check the address, and that the server runs"
 
 
 def _engine(url: str) -> tuple[Any, str]:

@@ -10,16 +10,29 @@ from equipoise.data.text import PathLike, shown
 from equipoise.errors import InputError
 from equipoise.hierarchy.closure import direct_pairs
 from equipoise.hierarchy.tree import Tree
+from equipoise.types import Bools
+
+READ_AS_CLOSURE = "(read as a closure)"
+"""What the source of a tree says where nobody said that the pairs are closed."""
 
 
-def read_edges(path: PathLike, *, closure: bool = False) -> Tree:
+def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     """The tree of a CSV or TSV file of child, parent; a header and a weight are known and passed over.
 
     ``closure=True`` says that the pairs are descendants and all their ancestors. Those that follow from
-    others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file.
+    others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
+    of which some follow from others and none is missing are read so, and the source of the tree says it;
+    ``closure=False`` takes every pair for an edge to a parent.
     """
     pairs = read_pairs(path)
-    return tree_of_closure(pairs, shown(path)) if closure else Tree.from_edges(pairs, source=shown(path))
+    if closure:
+        return tree_of_closure(pairs, shown(path))
+    tree = Tree.from_edges(pairs, source=shown(path))
+    if closure is None:
+        direct, missing = direct_pairs(len(tree), tree.edges)
+        if not len(missing) and not direct.all():
+            return _reduced(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
+    return tree
 
 
 def tree_of_closure(pairs: list[Edge], source: str) -> Tree:
@@ -34,6 +47,11 @@ def tree_of_closure(pairs: list[Edge], source: str) -> Tree:
             f"and {len(missing)} such pairs in all",
             hint="if the pairs are edges to parents, read it without closure",
         )
+    return _reduced(closed, direct, source)
+
+
+def _reduced(closed: Tree, direct: Bools, source: str) -> Tree:
+    """The same nodes with the direct edges alone."""
     edges = closed.edges[direct]
     edges.setflags(write=False)
     return Tree(closed.ids, closed.names, edges, source)

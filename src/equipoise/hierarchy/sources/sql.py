@@ -3,16 +3,16 @@
 The table that is expected unless another is named:
 
     CREATE TABLE accounts (
-        business_id TEXT NOT NULL,
-        id          TEXT NOT NULL,
-        parent_id   TEXT,
+        business_id VARCHAR(191) NOT NULL,
+        id          VARCHAR(191) NOT NULL,
+        parent_id   VARCHAR(191),
         name        TEXT NOT NULL,
         PRIMARY KEY (business_id, id),
         FOREIGN KEY (business_id, parent_id) REFERENCES accounts (business_id, id)
     );
 
-Values are bound, names are quoted, and the rows of a business are selected by the database: no row of
-another one is read.
+Values are bound, names are quoted, and the rows of a business are selected by the database, byte by byte: no
+row of another one is read.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from equipoise.errors import InputError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.errors import InputError, UnknownNameError, did_you_mean
 from equipoise.hierarchy.sources.connection import connected
 from equipoise.hierarchy.sources.table import cell
+from equipoise.hierarchy.sources.tenants import (
+    EXTRA,
+    checked_business,
+    exact,
+    is_business,
+    refuse_several,
+    refuse_strangers,
+)
 from equipoise.hierarchy.tree import Tree
 from equipoise.types import need
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-EXTRA = "accounts"
-_EXACT = {"sqlite": "BINARY", "mysql": "utf8mb4_bin", "mariadb": "utf8mb4_bin"}
-"""Collations that tell ``acme`` from ``ACME``, where the column's own may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,9 @@ def read_sql(
     """
     with connected(url) as (connection, source):
         read = _Reading(connection, source, table, schema, columns)
-        rows = read.rows(business_id)
-    return _tree(rows, f"{source} {table}", business_id)
+        asked = None if business_id is None else checked_business(business_id)
+        rows = read.rows(asked)
+    return _tree(rows, f"{source} {table}", asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,10 @@ class _Reading:
     schema: str | None
     columns: Columns
 
-    def rows(self, business_id: str | int | None) -> list[tuple[Any, ...]]:
+    def rows(self, business_id: str | None) -> list[tuple[str, str, str]]:
         """(id, parent, name) of the rows of one business, in the order of their ids."""
         sql = need("sqlalchemy", extra=EXTRA)
+        self._refuse_unknown_schema()
         table = self._name_of_table()
         known = [each["name"] for each in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
         ids, parents = (self._column(each, known) for each in (self.columns.id, self.columns.parent))
@@ -85,31 +91,41 @@ class _Reading:
             names = self._column(self.columns.name, known)
         business = _match(self.columns.business, known)
         held = sql.table(_quoted(table), *(sql.column(_quoted(each)) for each in known), schema=self.schema)
-        chosen = sql.select(held.c[ids], held.c[parents], held.c[names or ids])
+        chosen = [held.c[ids], held.c[parents], held.c[names or ids]]
         if business_id is not None:
-            business = business or self._column(self.columns.business, known)
-            chosen = chosen.where(self._same(held.c[business], str(business_id)))
-        elif business is not None:
-            self._refuse_many(held.c[business])
-        return sorted((tuple(row) for row in self.connection.execute(chosen)), key=_order)
+            owner = held.c[business or self._column(self.columns.business, known)]
+            found = self._of_business(chosen, owner, business_id)
+        else:
+            if business is not None:
+                refuse_several(self.connection, held.c[business], self._called)
+            found = list(self.connection.execute(sql.select(*chosen)))
+        ordered = sorted((tuple(row) for row in found), key=_order)
+        return [(self._cell(key), self._cell(parent), self._cell(name)) for key, parent, name in ordered]
 
-    def _same(self, column: Any, business_id: str) -> Any:
-        """The condition that a column is this text, letter by letter, whatever type and collation it has."""
+    def _of_business(self, chosen: list[Any], owner: Any, business_id: str) -> list[Any]:
+        """The rows of one business, selected by the database and looked at once more."""
         sql = need("sqlalchemy", extra=EXTRA)
-        text = sql.cast(column, sql.String)
-        collation = _EXACT.get(self.connection.dialect.name)
-        return (sql.collate(text, collation) if collation else text) == sql.bindparam("business", business_id)
+        dialect = self.connection.dialect.name
+        asked = sql.select(*chosen, exact(owner, dialect)).where(is_business(owner, business_id, dialect))
+        found = list(self.connection.execute(asked))
+        refuse_strangers([row[-1] for row in found], business_id, self._called)
+        return [row[:-1] for row in found]
 
-    def _refuse_many(self, business: Any) -> None:
-        sql = need("sqlalchemy", extra=EXTRA)
-        found = [
-            str(each) for each in self.connection.scalars(sql.select(business).distinct().order_by(business))
-        ]
-        if len(found) > 1:
-            listed = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
-            raise ParameterError(
-                f"{self.source} {self.table} holds the accounts of {len(found)} businesses: {listed}",
-                hint=f"name one of them as the business id, such as {found[0]}",
+    def _cell(self, value: Any) -> str:
+        return cell(value, self._called)
+
+    @property
+    def _called(self) -> str:
+        return f"{self.source} {self.table}"
+
+    def _refuse_unknown_schema(self) -> None:
+        if self.schema is None:
+            return
+        known = need("sqlalchemy", extra=EXTRA).inspect(self.connection).get_schema_names()
+        if self.schema not in known:
+            raise UnknownNameError(
+                f"{self.source} has no schema {self.schema!r}",
+                hint=did_you_mean(self.schema, known) or f"there are: {', '.join(known)}",
             )
 
     def _name_of_table(self) -> str:
@@ -121,7 +137,8 @@ class _Reading:
         ]
         found = _match(self.table, known)
         if found is None:
-            listed = f"there are: {', '.join(sorted(known)[:8])}" if known else "the database has no tables"
+            where = "the database" if self.schema is None else f"the schema {self.schema}"
+            listed = f"there are: {', '.join(sorted(known)[:8])}" if known else f"{where} has no tables"
             raise UnknownNameError(
                 f"{self.source} has no table {self.table!r}", hint=did_you_mean(self.table, known) or listed
             )
@@ -154,14 +171,14 @@ def _order(row: tuple[Any, ...]) -> tuple[bool, Any]:
     return (False, row[0]) if isinstance(row[0], int) else (True, str(row[0]))
 
 
-def _tree(rows: list[tuple[Any, ...]], source: str, business_id: str | int | None) -> Tree:
-    of_business = "" if business_id is None else f" of business {str(business_id)!r}"
+def _tree(rows: list[tuple[str, str, str]], source: str, business_id: str | None) -> Tree:
+    of_business = "" if business_id is None else f" of business {business_id!r}"
     if not rows:
         raise InputError(
             f"{source} has no rows{of_business}", hint="business ids are matched letter by letter"
         )
-    nodes = [(cell(key), cell(name)) for key, _, name in rows]
-    edges = [(cell(key), cell(parent)) for key, parent, _ in rows if cell(parent)]
+    nodes = [(key, name) for key, _, name in rows]
+    edges = [(key, parent) for key, parent, _ in rows if parent]
     known = {key for key, _ in nodes}
     for child, parent in edges:
         if parent not in known:

@@ -19,5 +19,7 @@ def open_sqlite(path: PathLike) -> sqlite3.Connection:
     except (OSError, ValueError) as error:
         raise explain_unreadable(path, error) from error
     if start != MAGIC:
-        raise InputError(f"{shown(path)} is no SQLite database", hint="a table of text is read by its path")
+        raise InputError(
+            f"{shown(path)} is no SQLite database", hint="a file of any other kind is read with --tree"
+        )
     return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)

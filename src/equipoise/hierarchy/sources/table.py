@@ -52,15 +52,29 @@ def tree_of_table(table: Table, key: str | None, parent: str | None, name: str |
     return Tree.of([(node, title) for node, _, title in rows], edges, source=table.name, excerpt=excerpt)
 
 
-def cell(value: object) -> str:
+def cell(value: object, source: str = "a table") -> str:
     """What stands in a cell, as an id or a name: without white space around it, nothing for None.
 
-    >>> cell(" 1010 "), cell(7), cell(7.0), cell(None)
-    ('1010', '7', '7', '')
+    Bytes are text in UTF-8; others are an error, which names the source.
+
+    >>> cell(" 1010 "), cell(7), cell(7.0), cell(None), cell(b"1010")
+    ('1010', '7', '7', '', '1010')
     """
     if value is None or value != value:
         return ""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _decoded(bytes(value), source).strip()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _decoded(value: bytes, source: str) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{source} has the bytes 0x{value[:16].hex()} where an id or a name should be",
+            hint="give them as text, for example by a view that spells them in hexadecimal",
+        ) from error
 
 
 def _column(table: Table, asked: str | None, known: tuple[str, ...], what: str) -> str:

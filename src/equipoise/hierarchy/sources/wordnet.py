@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +65,7 @@ def read_wordnet(
     )
     tree = Tree.of(nodes, edges, source=f"WordNet {part}s")
     if root is not None:
-        return tree.subtree(root)
+        return replace(tree.subtree(root), source=f"{tree.source} below {root}")
     return tree if isolated else tree.taken(np.flatnonzero(~tree.isolated))
 
 

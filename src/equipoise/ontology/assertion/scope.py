@@ -17,6 +17,10 @@ Span = tuple[int, int]
 _BULLET = re.compile(r"\n[^\S\n]*+(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
 _HEADING = re.compile(r"\n[^\S\n]*+(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
 _SHORT_LINE = 50
+_FARTHEST = 1000
+"""Characters that a cue reaches at most, however long the sentence; a section has no such bound."""
+_TAIL = 24
+"""Characters before a cue in which a comma or a list word would stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class _Reader:
             for kind, pattern in rules.end_patterns.items()
         }
         self._starts = [match.start for match in self._matches]
+        self._anew = [match.start for match in self._matches if self._begins_anew(match)]
 
     def cues(self) -> list[Cue]:
         return [
@@ -115,9 +120,9 @@ class _Reader:
             return
         sentence = bisect_right(self._borders, match.start) - 1
         if reach in (Reach.FORWARD, Reach.BOTH):
-            yield match.end, self._forward(match, self._borders[sentence + 1])
+            yield match.end, self._forward(match, min(self._borders[sentence + 1], match.end + _FARTHEST))
         if reach in (Reach.BACKWARD, Reach.BOTH):
-            yield self._backward(match, self._borders[sentence]), match.start
+            yield self._backward(match, max(self._borders[sentence], match.start - _FARTHEST)), match.start
 
     def _forward(self, match: _Match, limit: int) -> int:
         """Where a scope to the right ends: end word, semicolon, closing bracket, or a new statement."""
@@ -126,19 +131,18 @@ class _Reader:
         place = bisect_left(ends, (match.end, 0))
         stops = [limit, *(start for start, _ in ends[place : place + 1])]
         stops += [self._text.find(";", match.end, limit), _closing(self._text, match.end, limit)]
-        for other in self._within(match.end, limit):
-            if not other.looks_back and self._begins_anew(match, other):
-                stops.append(other.start)
-                break
+        anew = bisect_left(self._anew, match.end)
+        stops += self._anew[anew : anew + 1]
         return min(stop for stop in stops if stop >= 0)
 
     def _within(self, start: int, end: int) -> list[_Match]:
         """The cues that begin between two places."""
         return self._matches[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
-    def _begins_anew(self, match: _Match, other: _Match) -> bool:
-        """Whether another cue stands behind a comma or a list word: *no fever, possible cough*."""
-        return bool(self._rules.list_pattern.search(self._text, match.end, other.start))
+    def _begins_anew(self, match: _Match) -> bool:
+        """Whether a cue stands behind a comma or a list word: *no fever, possible cough*."""
+        tail = max(0, match.start - _TAIL)
+        return not match.looks_back and bool(self._rules.list_pattern.search(self._text, tail, match.start))
 
     def _backward(self, match: _Match, limit: int) -> int:
         """Where a scope to the left begins; a comma ends it, unless it is in a list that a verb closes."""

@@ -20,6 +20,7 @@ from equipoise.embed.retriever import Retriever, retriever
 from equipoise.embed.work import Progress
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.twins import twins
+from equipoise.ontology.index.command import build_command
 from equipoise.ontology.index.components import Components, components
 from equipoise.ontology.index.fitting import dense_parts, models_of
 from equipoise.ontology.index.store import (
@@ -123,20 +124,28 @@ def open_index(
     model = _model(model_spec, **options)
     place = index_folder(folder, ontology, model.card.spec, multi)
     if not standing(place).is_dir():
-        kind = "multi-vector" if multi else "single-vector"
-        raise StoreError(
-            f"there is no {kind} index of {ontology.name} by {model.card.spec} in {Path(folder)}",
-            hint="build it first, with build_index",
-        )
-    meta = read_meta(place)
-    if meta.model != model.fingerprint:
-        raise StoreError(
-            f"the index {place} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
-            f"than {model.card.spec} is now ({model.fingerprint[:12]})",
-            hint="build it again, or name the model that built it",
-        )
-    require_meta(meta, place, ontology, multi)
-    return _opened(place, components(ontology, multi))
+        raise absent_index(folder, ontology, model.card.spec, multi)
+    try:
+        meta = read_meta(place)
+        if meta.model != model.fingerprint:
+            raise StoreError(
+                f"the index {place} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
+                f"than {model.card.spec} is now ({model.fingerprint[:12]})"
+            )
+        require_meta(meta, place, ontology, multi)
+        return _opened(place, components(ontology, multi))
+    except StoreError as error:
+        command = _command(folder, ontology, model.card.spec, multi)
+        raise StoreError(error.sentence, hint=f"build it again, which embeds what is new: {command}") from error
+
+
+def absent_index(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> StoreError:
+    """There is no such index, and the command that makes it."""
+    kind = "multi-vector" if multi else "single-vector"
+    return StoreError(
+        f"there is no {kind} index of {ontology.name} by {model_spec} in {Path(folder)}",
+        hint=f"{_command(folder, ontology, model_spec, multi)} makes it, once",
+    )
 
 
 def open_indexes(
@@ -156,6 +165,10 @@ def missing_indexes(
         for model in models_of(retriever(system, **options))
         if not standing(index_folder(folder, ontology, model.card.spec, multi)).is_dir()
     ]
+
+
+def _command(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> str:
+    return build_command(ontology, model_spec, multi=multi, folder=folder, default=default_folder())
 
 
 def _opened(place: Path, texts: Components) -> TermIndex:

@@ -49,24 +49,13 @@ def resampled_branches(tree: Tree) -> Branches:
     if len(found) >= FEW_DRAWS:
         return found
     first = {tree.positions[key] for key in found.of_nodes.tolist()}
-    above = _first_parents(tree)
     # Leaves alone would make every node a branch, which is no clustering at all.
     for level in range(1, int(tree.depth.max(initial=0.0))):
-        below = [_ancestor(node, level, above, first) for node in range(len(tree))]
+        below = [_ancestor(node, level, tree.first_parents, first) for node in range(len(tree))]
         ids = np.array([tree.ids[each] for each in below], dtype=object)
         if len(set(below)) >= FEW_DRAWS:
             return Branches(ids, level)
     return found
-
-
-def _first_parents(tree: Tree) -> Ints:
-    """A parent of each node on a shortest way from a root, the first in order; -1 for a root."""
-    above = np.full(len(tree), -1, dtype=np.int64)
-    for node in range(len(tree)):
-        parents = tree.parents(node)
-        if len(parents):
-            above[node] = parents[np.argmin(tree.depth[parents])]
-    return above
 
 
 def _ancestor(node: int, level: int, above: Ints, tops: set[int]) -> int:

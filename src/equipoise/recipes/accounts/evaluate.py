@@ -13,10 +13,12 @@ from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
 from equipoise.recipes.accounts.branches import Branches, resampled_branches
 from equipoise.recipes.accounts.evaluation import AccountsEvaluation
+from equipoise.recipes.accounts.findings import quiet_baseline
 from equipoise.recipes.accounts.judged import Judged, judge
 from equipoise.recipes.accounts.settings import DIMS, Cell, Settings, checked_settings
 from equipoise.recipes.accounts.store import (
     kept_vectors,
+    refuse_other_tree,
     vectors_key,
     write_judged,
     write_results,
@@ -30,9 +32,7 @@ from equipoise.stats.comparison import Comparison
 from equipoise.stats.result import Result
 from equipoise.stats.seeds import summarise_seeds
 from equipoise.stats.terms import GRID, TRIALS
-
-KNOWS_NOTHING, NO_BETTER_THAN_CHANCE = "random", "EQ302"
-"""A random embedding is meant to be no better than chance; saying so would be no finding."""
+from equipoise.tasks.reconstruct import refuse_edgeless
 
 
 def evaluate_tree(
@@ -53,7 +53,7 @@ def evaluate_tree(
     are embeddings that are there already, by name. ``settings`` are those of ``checked_settings``:
     ``embedders`` by name, ``relation``, ``filtered``, ``rates``, ``seeds``, ``level``, ``resamples``,
     ``seed``. With an ``output`` folder everything is kept, and vectors of the same inputs are read back
-    from it.
+    from it; a folder that holds another tree is refused.
 
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
     >>> found = evaluate_tree(tree, "lorentz", [2], rates=[0.3], options={"epochs": 5}, resamples=50)
@@ -70,12 +70,13 @@ def evaluate_tree(
     )
     own = {name: in_order(each, tree) for name, each in (vectors or {}).items()}
     _refuse_taken(own, work.settings)
+    refuse_edgeless(tree)
+    if work.output is not None:
+        refuse_other_tree(work.output, tree)
     judged: list[Judged] = []
     resumed: list[str] = []
     total = len(own) + len(work.settings.cells)
     with reported(output, "evaluation of a tree", total, command=command, step=step) as tell:
-        if work.output is not None:
-            write_tree(work.output, tree)
         for name, embedded in own.items():
             tell(f"judging {name}")
             judged.append(work.own(name, embedded))
@@ -124,9 +125,7 @@ class _Work:
         """Vectors that were there already."""
         begun = perf_counter()
         judged = self._judge(name, embedded)
-        if self.output is not None:
-            seconds = perf_counter() - begun
-            write_judged(self.output, self.tree, judged, command=self.command, seconds=seconds)
+        self._keep(judged, perf_counter() - begun)
         return judged
 
     def cell(self, cell: Cell) -> tuple[Judged, bool]:
@@ -137,21 +136,24 @@ class _Work:
         kept = kept_vectors(self.output, cell, key)
         embedded = kept or trained(self.tree, cell, self.settings, seed, self.progress)
         judged = self._over_seeds(cell, self._judge(cell.system, embedded, cell), more)
-        if self.output is not None:
-            seconds = perf_counter() - begun
-            write_judged(self.output, self.tree, judged, key=key, command=self.command, seconds=seconds)
+        self._keep(judged, perf_counter() - begun, key)
         return judged, kept is not None
+
+    def _keep(self, judged: Judged, seconds: float, key: str = "") -> None:
+        """Write what was judged, and the tree with it: a folder never holds what could not be judged."""
+        if self.output is not None:
+            write_tree(self.output, self.tree)
+            write_judged(self.output, self.tree, judged, key=key, command=self.command, seconds=seconds)
 
     def _judge(self, system: str, embedded: Embedded, cell: Cell | None = None) -> Judged:
         judged = judge(self.tree, embedded, system=system, branches=self.branches, **self.settings.judging)
-        if cell is not None and cell.embedder == KNOWS_NOTHING:
-            quiet = tuple(each for each in judged.result.findings if each.code != NO_BETTER_THAN_CHANCE)
-            return replace(judged, result=replace(judged.result, findings=quiet))
-        if cell is None or not cell.is_trained:
+        if cell is None:
             return judged
-        rates = list(self.settings.rates)
-        terms = {TRIALS: len(rates), GRID: {"rate": rates}}
-        result = replace(judged.result, settings={**judged.result.settings, **terms})
+        result = quiet_baseline(judged.result, cell, self.settings)
+        if cell.is_trained:
+            rates = list(self.settings.rates)
+            terms = {TRIALS: len(rates), GRID: {"rate": rates}}
+            result = replace(result, settings={**result.settings, **terms})
         return replace(judged, result=result)
 
     def _over_seeds(self, cell: Cell, first: Judged, seeds: Sequence[int]) -> Judged:

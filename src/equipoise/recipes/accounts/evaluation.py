@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import UnknownNameError
 from equipoise.hierarchy.tree import Tree
 from equipoise.recipes.accounts.branches import Branches
+from equipoise.recipes.accounts.findings import gathered
 from equipoise.recipes.accounts.judged import Judged
 from equipoise.recipes.accounts.settings import Settings
 from equipoise.recipes.accounts.store import RUNS, folder_name
@@ -20,8 +21,6 @@ from equipoise.types import Finding, need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-MAP_IS_MRR = "EQ305"
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class AccountsEvaluation:
         """What the checks have to say, each once, but for what the report says of all embeddings."""
         own = (finding for each in self.judged for finding in each.result.findings)
         shared = () if self.comparison is None else self.comparison.findings
-        return tuple(each for each in dict.fromkeys((*own, *shared)) if each.code != MAP_IS_MRR)
+        return gathered((*own, *shared))
 
     @property
     def edition(self) -> AccountsEdition:
@@ -111,6 +110,7 @@ def row_of(judged: Judged) -> AccountsRow:
         map=judged.map,
         spearman=judged.spearman,
         norms=(judged.norms.mean, judged.norms.sd),
+        radii=(judged.radii.mean, judged.radii.sd),
         parent_distances=(judged.parent_distances.mean, judged.parent_distances.sd),
         slices=judged.slices,
         seeds={name: str(each) for name, each in judged.over_seeds.items()},

@@ -6,30 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from equipoise.checks.catalogue import examine
-from equipoise.checks.hierarchy import Rebuilt
+from equipoise.checks.hierarchy import examined
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
-from equipoise.metrics.ranking import MeanRank
 from equipoise.metrics.space import NormDepth
 from equipoise.recipes.accounts.branches import Branches, resampled_branches
-from equipoise.run.scoring import evaluate
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import SeedSummary
 from equipoise.stats.slices import Slice
-from equipoise.stats.terms import DATA
 from equipoise.tasks.reconstruct import (
-    Reconstruction,
     Spread,
     reconstruct,
     reconstruction_metrics,
+    reconstruction_result,
     reconstruction_slices,
     spread,
 )
-from equipoise.types import Finding
 
 SPEARMAN = NormDepth().name
-RANK = MeanRank().unit
 NO_RELATIVES = "EQ104"
 """Said of units without an answer: here these are nodes without relatives, and the report counts them."""
 
@@ -47,6 +41,7 @@ class Sure:
 class Judged:
     """What one embedding scores, beside the vectors themselves.
 
+    ``radii`` are distances from the origin in the space itself; norms are those of the coordinates.
     ``over_seeds`` holds mean and spread of a figure where the embedder was trained with several seeds; the
     result is that of the first.
     """
@@ -54,6 +49,7 @@ class Judged:
     result: Result
     embedded: Embedded = field(repr=False)
     norms: Spread
+    radii: Spread
     parent_distances: Spread
     slices: tuple[Slice, ...] = ()
     over_seeds: Mapping[str, SeedSummary] = field(default_factory=dict)
@@ -110,6 +106,7 @@ class Judged:
             "geometry": self.geometry,
             "dim": self.dim,
             "norms": self.norms.to_dict(),
+            "radii": self.radii.to_dict(),
             "parent_distances": self.parent_distances.to_dict(),
             "slices": [
                 {"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in self.slices
@@ -135,53 +132,16 @@ def judge(
     clusters = (branches or resampled_branches(tree)).of_nodes
     found = reconstruct(tree, embedded.vectors, embedded.geometry, relation=relation, filtered=filtered)
     options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
-    result = _result(found, system, clusters, options)
-    return described(found, result, embedded, clusters, options)
-
-
-def described(
-    found: Reconstruction, result: Result, embedded: Embedded, clusters: Any, options: Mapping[str, Any]
-) -> Judged:
-    """A result with what is only told, not compared: norms, distances and slices."""
+    result = reconstruction_result(found, system=system, clusters=clusters, **options)
+    result = examined(result, found, reconstruction_metrics(filtered=found.filtered))
+    told = tuple(each for each in result.findings if each.code != NO_RELATIVES)
+    result = replace(result, findings=told)
     return Judged(
         result=result,
         embedded=embedded,
         norms=spread(found.norms, clusters=clusters, **options),
+        radii=spread(found.radii, clusters=clusters, **options),
         parent_distances=spread(found.parent_distances, clusters=clusters[found.tree.edges[:, 0]], **options),
-        slices=reconstruction_slices(found, result, seed=options["seed"]),
+        slices=reconstruction_slices(found, result, seed=sure.seed),
         single=found.single,
     )
-
-
-def _result(found: Reconstruction, system: str, clusters: Any, options: Mapping[str, Any]) -> Result:
-    """Figures of ranks and of norms in one result; its evidence is the ranking."""
-    named = {"system": system, "clusters": clusters, **options}
-    ranks = evaluate(found.ranking, reconstruction_metrics(filtered=found.filtered), **named)
-    norms = evaluate(found.space, [NormDepth()], **named)
-    return replace(
-        ranks,
-        estimates={**_within(ranks.estimates, len(found.tree) - 1), **norms.estimates},
-        findings=_findings((*ranks.findings, *norms.findings, *examine(Rebuilt(system, found)))),
-        settings={
-            **ranks.settings,
-            "relation": found.relation,
-            "filtered": found.filtered,
-            "geometry": found.geometry.name,
-            DATA: {"tree": found.tree.fingerprint},
-        },
-    )
-
-
-def _within(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
-    """The same, no interval of a rank reaching beyond the last one: few branches would allow anything."""
-    return {
-        name: replace(each, interval=each.interval.clipped((1.0, float(candidates))))
-        if each.unit == RANK
-        else each
-        for name, each in estimates.items()
-    }
-
-
-def _findings(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Each once, without what is no surprise here."""
-    return tuple(each for each in dict.fromkeys(found) if each.code != NO_RELATIVES)

@@ -15,7 +15,8 @@ from equipoise.recipes.accounts.disk import HYPERBOLIC, flattened
 from equipoise.recipes.accounts.evaluation import AccountsEvaluation
 from equipoise.recipes.accounts.judged import SPEARMAN
 from equipoise.recipes.accounts.settings import TRAINED
-from equipoise.recipes.accounts.store import CHARTS, RUNS, kept_systems, read_kept_tree
+from equipoise.recipes.accounts.store import CHARTS, RUNS, kept_systems, last_systems, read_kept_tree
+from equipoise.recipes.accounts.vectors import in_order
 from equipoise.report.charts.accounts import Node, norms_chart, tree_chart
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.dimensions import Reach, dimensions_chart
@@ -50,13 +51,14 @@ class Gallery:
         tree, kept = read_kept_tree(folder), kept_systems(folder)
         if system is not None and system not in kept:
             raise UnknownNameError.of("embedding", system, kept, more=f"there are: {', '.join(kept)}")
-        vectors = {name: read_vectors(path) for name, path in kept.items() if system in (None, name)}
+        vectors = {
+            name: in_order(read_vectors(path), tree) for name, path in kept.items() if system in (None, name)
+        }
         chosen = system or best_to_draw(vectors)
-        results = [
-            read_run(folder / RUNS / name, evidence=False).result
-            for name in kept
-            if (folder / RUNS / name).is_dir()
-        ]
+        # Of earlier evaluations with other settings, runs may still lie there: they are not drawn together.
+        shown = dict.fromkeys([*(last_systems(folder) or kept), chosen])
+        runs = [folder / RUNS / kept[name].stem for name in shown if name in kept]
+        results = [read_run(run, evidence=False).result for run in runs if run.is_dir()]
         return cls(tree, chosen, vectors[chosen], tuple(results))
 
     def pictures(self) -> list[Chart]:
@@ -127,7 +129,15 @@ def dimension_charts(results: Sequence[Result]) -> list[Chart]:
             for name, rows in families.items()
         }
         first = _named(next(iter(families.values()))[0][1], start)
-        charts.append(dimensions_chart(first.metric, curves, better=str(first.better), chance=first.chance))
+        charts.append(
+            dimensions_chart(
+                first.metric,
+                curves,
+                better=str(first.better),
+                chance=first.chance,
+                level=first.interval.level,
+            )
+        )
     return charts
 
 

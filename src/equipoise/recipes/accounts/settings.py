@@ -18,9 +18,11 @@ DIMS = (2, 5, 10, 15, 25, 50)
 """The dimensions of the source."""
 RATES = (0.1, 0.3, 1.0)
 """Learning rates at which every trained embedder is tried; the lowest loss decides."""
-BASELINES = ("euclidean", "random")
+KNOWS_NOTHING = "random"
+BASELINES = ("euclidean", KNOWS_NOTHING)
 TRAINED = ("euclidean", "poincare", "lorentz")
 TEXT = "text:"
+DISK = "combinatorial"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Settings:
                 cells += [Cell(name, dim) for dim in self.dims]
         return tuple(cells)
 
+    def is_baseline(self, cell: Cell) -> bool:
+        """Whether a cell only stands beside: a random embedding, or a euclidean one nobody asked for."""
+        return cell.embedder == KNOWS_NOTHING or cell.embedder not in self.embedders
+
     @property
     def judging(self) -> dict[str, Any]:
         """How an embedding is judged, as arguments of ``judge``."""
@@ -100,9 +106,12 @@ def checked_settings(
         raise ParameterError("no learning rate is left to try", hint="name one: 0.3")
     for rate in tried:
         embedder("lorentz", **{**(options or {}), "rate": rate})
+    chosen = _whole(dims, "dimension", 1)
+    for name in names:
+        refuse_flat_disk(name, min(chosen))
     return Settings(
         embedders=tuple(dict.fromkeys(names)),
-        dims=_whole(dims, "dimension", 1),
+        dims=chosen,
         relation=relation,
         filtered=filtered,
         rates=tried,
@@ -124,6 +133,15 @@ def trained_in(geometry: str) -> str:
             f"no tree embedder is trained in {space} space", hint=f"there are: {', '.join(TRAINED)}"
         )
     return space
+
+
+def refuse_flat_disk(name: str, dim: int | None) -> None:
+    """The combinatorial construction turns around its points, for which a line has no room."""
+    if name == DISK and dim is not None and dim < 2:
+        raise ParameterError(
+            f"{name}-{dim}: the construction is made in a disk, which has two dimensions at least",
+            hint="ask for 2 dimensions or more",
+        )
 
 
 def _known(name: str) -> str:

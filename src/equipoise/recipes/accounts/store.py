@@ -119,6 +119,18 @@ def write_tree(output: Path, tree: Tree) -> None:
     _write(output / TREE, json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
 
 
+def refuse_other_tree(output: Path, tree: Tree) -> None:
+    """A folder that holds another tree would be left with vectors of both."""
+    if not (output / TREE).is_file():
+        return
+    kept = read_kept_tree(output)
+    if kept.fingerprint != tree.fingerprint:
+        raise StoreError(
+            f"{output} holds another tree: {kept.source} with {len(kept):,} nodes",
+            hint="name another folder with -o, or remove this one",
+        )
+
+
 def read_kept_tree(output: Path) -> Tree:
     """The tree of an evaluation's folder."""
     file = output / TREE
@@ -137,13 +149,34 @@ def read_kept_tree(output: Path) -> Tree:
 
 
 def kept_systems(output: Path) -> dict[str, Path]:
-    """The vectors of an evaluation's folder, by system."""
-    found = sorted((output / VECTORS).glob("*.npz"), key=lambda path: path.name)
+    """The vectors of an evaluation's folder by system: those of the last evaluation first, in its order."""
+    found = {_system(output, path.stem): path for path in sorted((output / VECTORS).glob("*.npz"))}
     if not found:
         raise StoreError(
             f"{output} holds no vectors", hint="eq accounts evaluate -o FOLDER leaves them there"
         )
-    return {path.stem: path for path in found}
+    order = last_systems(output)
+    return {name: found[name] for name in (*(name for name in order if name in found), *found)}
+
+
+def last_systems(output: Path) -> list[str]:
+    """The systems of the last evaluation that came to its end, in its order; none where none did."""
+    file = output / RESULTS
+    if not file.is_file():
+        return []
+    content: Any = parse_json(open_text(file))
+    try:
+        return [str(each["system"]) for each in content["systems"]]
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{file} describes no evaluation", hint="run the command again") from error
+
+
+def _system(output: Path, stem: str) -> str:
+    """What the vectors of a file are called; a file system does not allow every name."""
+    try:
+        return read_manifest(output / RUNS / stem).system
+    except (EquipoiseError, OSError):
+        return stem
 
 
 def write_results(output: Path, content: Any) -> Path:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, isfinite
 
+import numpy as np
+
+from equipoise.checks.base import counted
 from equipoise.errors import ParameterError
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.embedders import embedder
@@ -20,13 +23,27 @@ def trained(
     """The vectors of a cell.
 
     A trained embedder is tried at every rate of the settings, euclidean and hyperbolic alike. The loss at the
-    end decides, not the figures that are reported later: these had no say in the choice.
+    end decides, not the figures that are reported later: these had no say in the choice. A loss or a point
+    that is not finite never wins, and where no rate gives others that is an error.
     """
     if not cell.is_trained:
         return _fitted(tree, cell, {}, seed, progress)
     rates = [settings.options["rate"]] if "rate" in settings.options else settings.rates
     tried = [_fitted(tree, cell, {**settings.options, "rate": rate}, seed, progress) for rate in rates]
-    return min(tried, key=_loss)
+    return usable(min(tried, key=_loss), cell.system)
+
+
+def usable(found: Embedded, system: str) -> Embedded:
+    """The same vectors, once it is known that training has not thrown them out of their space."""
+    lost = int(np.count_nonzero(~np.isfinite(found.vectors).all(axis=1)))
+    if lost and found.history:
+        rate = found.settings.get("rate")
+        raise ParameterError(
+            f"{system}: training at the rate {rate} left {lost:,} of {counted(len(found.ids), 'point')} "
+            "without finite coordinates",
+            hint="try a smaller rate, such as 0.3",
+        )
+    return found
 
 
 def _fitted(
@@ -41,5 +58,6 @@ def _fitted(
 
 
 def _loss(found: Embedded) -> float:
-    """The mean loss of the last epoch; one that never trained is no better than any other."""
-    return found.history[-1] if found.history else inf
+    """The mean loss of the last epoch; what never trained, or ended out of bounds, is better than nothing."""
+    sound = found.history and isfinite(found.history[-1]) and np.isfinite(found.vectors).all()
+    return found.history[-1] if sound else inf

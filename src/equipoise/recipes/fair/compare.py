@@ -59,6 +59,7 @@ def run_fair_comparison(
     test: str = "randomisation",
     progress: Step | None = None,
     output: str | Path | None = None,
+    engine: Engine | None = None,
 ) -> FairComparison:
     """Tune every model by itself on the questions, and compare them on questions that did not tune them.
 
@@ -73,7 +74,8 @@ def run_fair_comparison(
     1) nothing is nested: the best is scored on the questions that chose it, which is a finding. ``absent``
     says what happens to a question whose answer the document lacks: ``refuse``, ``zero`` or ``skip``. With an
     ``output`` folder, finished models are written at once, and read back when the same call is made again.
-    A model that fails is reported in ``failures``; only when all fail is the first failure raised.
+    A model that fails is reported in ``failures``; only when all fail is the first failure raised. An
+    ``engine`` runs the models elsewhere, with the same figures.
 
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
@@ -98,7 +100,9 @@ def run_fair_comparison(
     )
     named = named_models(models)
     plan = planned(doc_content, qa_pairs, settings)
-    found = compare_models(named, plan, cache=cache, threads=threads, step=progress, output=output)
+    found = compare_models(
+        named, plan, cache=cache, threads=threads, step=progress, output=output, engine=engine
+    )
     if verbose:
         from equipoise.report.text import show
 
@@ -169,47 +173,55 @@ def compare_models(
     step: Step | None = None,
     output: str | Path | None = None,
     command: Sequence[str] = (),
+    engine: Engine | None = None,
 ) -> FairComparison:
-    """Every model in turn, then the claims; what is finished is written before the next model begins."""
+    """Every model by the engine, then the claims; what is finished is written as soon as it is."""
     target = None if output is None else Path(output)
     if target is not None:
         refuse_unwritable(target)
-    folders = folder_names(models)
     runs = None if target is None or is_list(target) else target / RUNS
-    outcomes: list[Outcome] = []
-    keys: dict[str, str] = {}
-    failures: dict[str, EquipoiseError] = {}
+    cells = [
+        Cell(name, model, None if runs is None else runs / folder, cache=cache, threads=threads)
+        for (name, model), folder in zip(models.items(), folder_names(models).values(), strict=True)
+    ]
     steps = len(models) * (len(plan.shelved) + 1)
     watched = None if runs is None else target
     with reported(watched, "fair comparison", steps, command=command, step=step) as tell:
-        for name, model in models.items():
-            keys[name] = ""
-            path = None if runs is None else runs / folders[name]
-            try:
-                done, keys[name] = _model(name, model, plan, path, tell, cache=cache, threads=threads)
-            except Exception as error:  # whatever one model does, the others keep what they have
-                failures[name] = _told(name, error)
-                continue
-            if path is not None and done.stored is None:
-                write_outcome(path, done, plan, keys[name], command)
-            outcomes.append(done)
-    if not outcomes:
+        done = dict(_measured(cells, plan, engine or LocalEngine(), tell, command))
+    ordered = {cell.name: done[cell.name] for cell in cells}
+    failures = {name: each for name, each in ordered.items() if isinstance(each, EquipoiseError)}
+    finished = {name: each for name, each in ordered.items() if isinstance(each, Measured)}
+    if not finished:
         raise next(iter(failures.values()))
-    found = _claims(tuple(outcomes), plan, failures, keys, tuple(command))
+    keys = {name: finished[name].key if name in finished else "" for name in ordered}
+    outcomes = tuple(each.outcome for each in finished.values())
+    found = _claims(outcomes, plan, failures, keys, tuple(command))
     if target is not None:
         found.write(target)
     return found
 
 
-def _model(
-    name: str, model: Any, plan: Plan, path: Path | None, step: Step, *, cache: Any, threads: int
-) -> tuple[Outcome, str]:
-    """One model, read back where a finished run of the same inputs lies at the path."""
-    step(f"{name}: loading")
-    with loaded(model, cache=cache, threads=threads) as system:
-        key = input_key(plan, name, system.fingerprint)
-        kept = None if path is None else read_outcome(path, key)
-        return (outcome(name, system, plan, step) if kept is None else kept), key
+def _measured(
+    cells: Sequence[Cell], plan: Plan, engine: Engine, step: Step, command: Sequence[str]
+) -> Iterator[tuple[str, Measured | EquipoiseError]]:
+    """Each model as it is finished, written where it has a place, or why it has no result."""
+    kept = [None if cell.path is None else kept_outcome(cell.path) for cell in cells]
+    offered = [
+        replace(cell, kept="" if found is None else found.key)
+        for cell, found in zip(cells, kept, strict=True)
+    ]
+    for each in engine.map(measure, offered, plan, step=step, cores=max(cell.threads for cell in cells)):
+        cell = cells[each.place]
+        try:
+            made = each.value()
+        except Exception as error:  # whatever one model does, the others keep what they have
+            yield cell.name, _told(cell.name, error)
+            continue
+        done = made if isinstance(made, Measured) else kept[each.place]
+        assert done is not None  # only what was offered is found to be still good
+        if cell.path is not None and done.outcome.stored is None:
+            write_outcome(cell.path, done.outcome, plan, done.key, command)
+        yield cell.name, done
 
 
 def _told(name: str, error: Exception) -> EquipoiseError:

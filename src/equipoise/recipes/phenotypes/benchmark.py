@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from equipoise.checks.base import counted
 from equipoise.checks.catalogue import examine
 from equipoise.data.cases import Case, read_cases
 from equipoise.data.cases import cases as checked_cases
-from equipoise.errors import ParameterError
+from equipoise.errors import InputError, ParameterError
 from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY, Weights
 from equipoise.ontology.load import load_ontology
+from equipoise.ontology.nearness import refuse_unbounded
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import similarity
 from equipoise.recipes.fair.models import named_models
@@ -110,7 +112,7 @@ def _run(
     named = named_models(models)
     bench = prepared(cases, ontology, settings)
     outcomes: list[Outcome] = []
-    total = len(named) * len({mode.multi for mode in modes}) + 1
+    total = len(named) * len({mode.multi for mode in settings.modes}) + 1
     with reported(folder, "phenotype benchmark", total, command=command, step=progress) as step:
         for name, model in named.items():
             for outcome in bench.outcomes(model, name, step):
@@ -124,8 +126,15 @@ def _run(
 def prepared(cases: Cases | None, ontology: Ontology | str, settings: Settings) -> Bench:
     """All that models share: the cases resolved, the similarity, and the judge where there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
+    alike = similarity(terms, settings.measure)
+    refuse_unbounded(alike)
     truth = truth_of(_cases(cases), terms, skip_unknown=settings.skip_unknown)
-    return Bench(truth, similarity(terms, settings.measure), settings, _judge(settings, terms))
+    if not truth.scored:
+        raise InputError(
+            f"none of {counted(len(truth.cases), 'case')} has an expected term, so nothing can be scored",
+            hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
+        )
+    return Bench(truth, alike, settings, _judge(settings, terms))
 
 
 def compared(outcomes: Sequence[Outcome], bench: Bench, command: Sequence[str] = ()) -> PhenotypeBenchmark:

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from equipoise.embed.card import Card
 from equipoise.embed.retriever import Retriever, is_fusion, kind_of
 from equipoise.embed.spec import parse_spec
-from equipoise.errors import StoreError
 from equipoise.ontology.index.aggregate import aggregate
-from equipoise.ontology.index.build import default_folder, index_folder, open_index
+from equipoise.ontology.index.build import default_folder, missing_indexes, open_index
+from equipoise.ontology.index.fitting import models_of
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.index.store import TermIndex
 from equipoise.ontology.nearness import random_similarity
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.fair.models import loaded
-from equipoise.recipes.fair.remember import embedders
 from equipoise.recipes.phenotypes.diagnosis import Diagnosis, diagnose
 from equipoise.recipes.phenotypes.observe import KEPT, Ask, Observed, observe_all
 from equipoise.recipes.phenotypes.rerank import Judge
@@ -125,18 +124,9 @@ class Bench:
         """
         given = self.settings.index_dir
         folder = Path(given).expanduser() if given else default_folder()
-        found = []
-        for model in embedders(system):
-            place = index_folder(folder, self.ontology, model.card.spec, multi)
-            if given is None and not place.is_dir():
-                continue
-            try:
-                found.append(open_index(folder, self.ontology, model, multi))
-            except StoreError as error:
-                kind, where = (" --multi-vector" if multi else ""), (f" --index-dir {given}" if given else "")
-                remedy = f"eq phenotypes index build --model-name {model.card.spec}{kind}{where}"
-                raise StoreError(error.sentence, hint=remedy) from error
-        return tuple(found)
+        missing = [] if given else missing_indexes(folder, self.ontology, system, multi)
+        models = [model for model in models_of(system) if model not in missing]
+        return tuple(open_index(folder, self.ontology, model, multi) for model in models)
 
     def _outcome(self, terms: TermSystem, name: str, mode: Mode, seen: Observed, seconds: float) -> Outcome:
         judge = "" if self.judge is None else self.judge.name

@@ -48,10 +48,11 @@ def charts_of(found: PhenotypeBenchmark) -> Iterator[Chart]:
         )
     if len({each.mode.name for each in found.outcomes}) > 1:
         shown = [name for name in OF_MODES if name in found[0].names]
+        against = any(not each.mode.multi for each in found.outcomes)
         yield bars_chart(
             {system: [result[name] for name in shown] for system, result in results.items()},
-            name="single-against-multi-vector",
-            title="Single against multi-vector",
+            name="single-against-multi-vector" if against else "strategies",
+            title="Single against multi-vector" if against else "Strategies of many vectors a term",
         )
 
 

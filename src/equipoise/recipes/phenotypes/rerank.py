@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.embed.lexical.leading import leading_columns
-from equipoise.embed.rerank.rerank import Reranker, rerank
-from equipoise.geometry import Neighbours
+from equipoise.embed.rerank.rerank import Reranker, reranked_scores
 
 
 @dataclass(frozen=True)
@@ -29,9 +26,6 @@ class Judge:
 
     def scores(self, texts: Sequence[str], scores: NDArray[Any]) -> NDArray[Any]:
         """Judged terms score above 0 by their new order, all others 0 or less in their old one."""
-        columns, best = leading_columns(scores, min(self.depth, scores.shape[1]))
-        judged = rerank(Neighbours(columns, best), self.reranker, queries=texts, documents=self.documents)
-        placed = scores.astype(np.float64)
-        placed -= placed.max(axis=1, keepdims=True)
-        np.put_along_axis(placed, judged.indices, judged.scores + columns.shape[1], axis=1)
-        return placed
+        return reranked_scores(
+            scores, self.reranker, queries=texts, documents=self.documents, depth=self.depth
+        )

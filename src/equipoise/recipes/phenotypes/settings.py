@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.errors import DuplicateError, ParameterError
-from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY, Weights, strategy_of
+from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY, STRATEGIES, Weights, strategy_of
 from equipoise.recipes.phenotypes.figures import CUTOFFS
 
 DEFAULT_MODEL = "sum:use+tfidf:"
@@ -15,7 +15,7 @@ DEFAULT_MODEL = "sum:use+tfidf:"
 DEFAULT_STRATEGIES = ("label_synonyms_max", "all_max", "label_only", "all_weighted")
 DEFAULT_RERANKER = "maxsim:minilm"
 RERANKED = 20
-SINGLE = "single"
+SINGLE, WEIGHTED = "single", "all_weighted"
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,12 @@ class Mode:
         return self.strategy if self.multi else SINGLE
 
     def checked(self) -> Mode:
-        """The same mode, once its strategy is known to be one."""
-        if self.multi:
-            strategy_of(self.strategy, self.weights)
-        return self
+        """The same mode, its strategy spelled as it is listed, once it is known to be one."""
+        if not self.multi:
+            return self
+        strategy_of(self.strategy, self.weights)
+        known = self.strategy.strip().casefold()
+        return replace(self, strategy=known if known in STRATEGIES else self.strategy.strip())
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Settings:
 
     def checked(self) -> Settings:
         """The same settings, or a sentence about what cannot be."""
-        names = [mode.checked().name for mode in self.modes]
+        modes = tuple(mode.checked() for mode in self.modes)
+        names = [mode.name for mode in modes]
         if not names:
             raise ParameterError(
                 "there is nothing to compare", hint="name a strategy, or leave --no-single out"
@@ -80,7 +83,7 @@ class Settings:
             )
         if self.rerank_depth < 1:
             raise ParameterError(f"{self.rerank_depth} terms cannot be reranked", hint="give 1 or more")
-        return self
+        return replace(self, modes=modes)
 
 
 def modes_of(
@@ -91,7 +94,15 @@ def modes_of(
     >>> [mode.name for mode in modes_of(["all_max"])]
     ['single', 'all_max']
     """
+    if not strategies:
+        raise ParameterError(
+            "no strategy is named, so there is nothing to compare with one vector a term",
+            hint=f"name some: {', '.join(DEFAULT_STRATEGIES)}",
+        )
+    weighted = [each.strip().casefold() == WEIGHTED for each in strategies]
+    if weights is not None and not any(weighted):
+        raise ParameterError(f"weights are for {WEIGHTED}, which is not compared", hint=f"add {WEIGHTED}")
     several = tuple(
-        Mode(True, each.strip(), weights if each.strip() == "all_weighted" else None) for each in strategies
+        Mode(True, each, weights if own else None) for each, own in zip(strategies, weighted, strict=True)
     )
     return ((Mode(),) if single else ()) + several

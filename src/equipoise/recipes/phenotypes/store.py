@@ -7,9 +7,11 @@ visualizations/     the charts as PNG and SVG, where they can be drawn
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,27 +27,47 @@ if TYPE_CHECKING:
     from equipoise.recipes.phenotypes.comparison import PhenotypeBenchmark
 
 RUNS, RESULTS, VISUALIZATIONS = "runs", "results.json", "visualizations"
+_PLAIN = re.compile(r"[\w.+,=@:-]+ \(\w+\)( > [\w.+,=@:-]+)?")
+"""A model, a mode that is one word, and perhaps a judge: such names stay apart without their brackets."""
+_LONGEST = 100
 
 
 def refuse_unwritable(folder: Path) -> None:
     """Say before the work begins that the results could not be kept."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file, where a folder should be", hint="choose another name")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    # Nothing is made yet: a benchmark that is refused should leave no empty folder behind.
+    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise StoreError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
+            f"{folder} cannot be written: {above} does not allow it", hint="choose another folder"
+        )
 
 
 def folder_of(system: str) -> str:
     """A name for the folder of a system.
 
-    >>> folder_of("sum:use+tfidf: (label_synonyms_max)")
-    'sum-use+tfidf-label_synonyms_max'
+    A name that a folder cannot have in full is marked, so that two systems never share one.
+
+    >>> folder_of("sum:use+tfidf: (label_synonyms_max)"), folder_of("use (label - 0.1*definition)")
+    ('sum-use+tfidf-label_synonyms_max', 'use-label-0.1-definition-49d18f')
     """
-    return re.sub(r"[^\w.+,=@]+", "-", system).strip("-.")[:120] or "system"
+    words = re.sub(r"[^\w.+,=@]+", "-", system).strip("-.")
+    if _PLAIN.fullmatch(system) and len(words) <= _LONGEST:
+        return words
+    return f"{words[:_LONGEST].rstrip('-.')}-{sha256(system.encode()).hexdigest()[:6]}"
+
+
+def run_folders(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+    """Where the runs of a benchmark stand."""
+    return [folder / RUNS / folder_of(each.name) for each in found.outcomes]
+
+
+def other_runs(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+    """Runs of earlier benchmarks in the same folder, which may be of other cases."""
+    runs = folder / RUNS
+    there = sorted(path for path in runs.iterdir() if not path.name.startswith(".")) if runs.is_dir() else []
+    return [path for path in there if path not in run_folders(folder, found)]
 
 
 def write_run_of(folder: Path, outcome: Outcome, bench: Bench, command: Sequence[str] = ()) -> Path:
@@ -75,6 +97,7 @@ def write_run_of(folder: Path, outcome: Outcome, bench: Bench, command: Sequence
 def write_benchmark(folder: Path, found: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
     """Everything of a benchmark; ``runs`` says whether the run directories are still to be written."""
     refuse_unwritable(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     if runs:
         for outcome in found.outcomes:
             write_run_of(folder, outcome, found.bench, found.command)

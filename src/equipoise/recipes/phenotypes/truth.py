@@ -17,6 +17,7 @@ from equipoise.ontology.ontology import Ontology
 from equipoise.types import Ids, Ints
 
 _NAMED = 5
+"""So many unknown ids are explained; all are named."""
 MOST_PARTS = 30
 """A property with more values than this tells no parts of the cases apart; a description has one a case."""
 
@@ -50,6 +51,11 @@ class Truth:
         return ids
 
     @property
+    def scored(self) -> int:
+        """How many cases have an expected term; the others cannot be scored."""
+        return sum(len(terms) > 0 for terms in self.expected)
+
+    @property
     def fingerprint(self) -> str:
         """Equal for equal texts with equal expected terms under equal ids."""
         said = [
@@ -73,7 +79,7 @@ class Truth:
         if self.unknown:
             lost = _counted(len(self.unknown), "is", "are")
             told.append(f"{lost} left out, leading to no live term: {listed(self.unknown)}")
-        empty = sum(len(terms) == 0 for terms in self.expected)
+        empty = len(self.cases) - self.scored
         if empty:
             told.append(f"{counted(empty, 'case')} without an expected term cannot be scored")
         return tuple(told)
@@ -110,11 +116,11 @@ def _refused(unknown: dict[str, tuple[str, UnknownNameError]], ontology: Ontolog
         f"case {case}: {error.sentence}" + (f"; {error.hint}" if error.hint else "")
         for case, error in list(unknown.values())[:_NAMED]
     ]
-    more = len(unknown) - len(lines)
+    more = list(unknown)[_NAMED:]
     count, verb = counted(len(unknown), "expected id"), "leads" if len(unknown) == 1 else "lead"
     return UnknownNameError(
         f"{count} {verb} to no live term of {ontology.title}",
-        excerpt="\n".join([*lines, *([f"and {more} more"] if more else [])]),
+        excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
         hint="correct the ids, or leave them out with --skip-unknown (skip_unknown=True)",
     )
 

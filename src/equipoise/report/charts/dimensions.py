@@ -13,7 +13,7 @@ from equipoise.report.charts.naming import short_names
 from equipoise.report.charts.theme import LIGHT, Spec, identity
 from equipoise.report.page.figures import scale_of
 from equipoise.report.page.model import Scale
-from equipoise.stats.numbers import figure
+from equipoise.stats.numbers import figure, percent
 
 WIDTH, HEIGHT = 520, 320
 APART = 1.015
@@ -34,7 +34,12 @@ class Reach:
 
 
 def dimensions_chart(
-    metric: str, curves: Mapping[str, Sequence[Reach]], *, better: str, chance: float | None = None
+    metric: str,
+    curves: Mapping[str, Sequence[Reach]],
+    *,
+    better: str,
+    chance: float | None = None,
+    level: float = 0.95,
 ) -> Chart:
     """A line an embedder: the metric at every dimension with its interval; the dashes are luck."""
     curves = {name: [each for each in curve if isfinite(each.value)] for name, curve in curves.items()}
@@ -67,7 +72,8 @@ def dimensions_chart(
         f"{metric} by dimension",
         _dimensions_sentence(metric, curves, chance),
         layers,
-        subtitle="" if chance is None else "Whiskers: intervals. Dashed: what knows nothing would reach.",
+        subtitle=f"Whiskers: {percent(level)} intervals."
+        + ("" if chance is None else " Dashed: what knows nothing would reach."),
         width=WIDTH,
         height=HEIGHT,
     )

@@ -1,6 +1,6 @@
 """Hierarchies read back from vectors: where each node ranks its relatives among all other nodes."""
 
-from equipoise.tasks.reconstruct.reconstruct import Reconstruction, reconstruct
+from equipoise.tasks.reconstruct.reconstruct import Reconstruction, reconstruct, refuse_edgeless
 from equipoise.tasks.reconstruct.result import (
     reconstruction_metrics,
     reconstruction_result,
@@ -15,5 +15,6 @@ __all__ = [
     "reconstruction_metrics",
     "reconstruction_result",
     "reconstruction_slices",
+    "refuse_edgeless",
     "spread",
 ]

@@ -14,6 +14,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
 from equipoise.geometry import Geometry, as_points
 from equipoise.geometry import geometry as geometry_of
+from equipoise.geometry.spaces import Poincare
 from equipoise.hierarchy.tree import Tree
 from equipoise.types import Floats, Ids, Ints
 
@@ -46,6 +47,13 @@ class Reconstruction:
     def norms(self) -> Floats:
         """How far out each node lies, in its geometry."""
         return self.space.radii
+
+    @property
+    def radii(self) -> Floats:
+        """How far each node lies from the origin as its space measures: in the ball all norms end near 1."""
+        if isinstance(self.geometry, Poincare):
+            return self.geometry.hyperbolic_norm(self.space.vectors)
+        return self.norms
 
     @property
     def depth(self) -> Ints:
@@ -93,11 +101,8 @@ def reconstruct(
             f"there are {len(points)} vectors for the {len(tree)} nodes of {tree.source}",
             hint="give one row a node, in the order of the tree's ids",
         )
+    refuse_edgeless(tree)
     pairs = tree.pairs(relation)
-    if not len(pairs):
-        raise UndefinedError(
-            f"{tree.source} has no edge, so there is nothing to find", hint="say who is whose parent"
-        )
     complaints = _checked(space, points, tree)
     ids = list(tree.ids) if unit_ids is None else unit_ids
     if device is None:
@@ -115,6 +120,14 @@ def reconstruct(
         relation=relation,
         filtered=relation != "parent" if filtered is None else filtered,
     )
+
+
+def refuse_edgeless(tree: Tree) -> None:
+    """A tree in which nobody has a parent has no relatives to find; worth asking before any training."""
+    if not len(tree.edges):
+        raise UndefinedError(
+            f"{tree.source} has no edge, so there is nothing to find", hint="say who is whose parent"
+        )
 
 
 def _checked(space: Geometry, points: Any, tree: Tree) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,11 @@ from equipoise.metrics.parse import parse
 from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
 from equipoise.metrics.space import NormDepth
 from equipoise.stats.estimate import estimate
-from equipoise.stats.result import Result
+from equipoise.stats.result import Estimate, Result
 from equipoise.stats.slices import Slice, sliced
+from equipoise.stats.terms import DATA
 from equipoise.tasks.reconstruct.reconstruct import Reconstruction
+from equipoise.types import Ties
 
 
 def reconstruction_metrics(*, filtered: bool) -> tuple[Metric[Any], ...]:
@@ -37,6 +40,7 @@ def reconstruction_result(
     *,
     system: str = "system",
     metrics: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -44,27 +48,41 @@ def reconstruction_result(
 ) -> Result:
     """All figures of a reconstruction in one result, whose evidence is the ranking.
 
-    ``metrics`` replaces the usual ranking metrics. Intervals resample the nodes, those of one top-level
-    branch together. ``NormDepth``, Spearman's correlation of norm and normalised rank, comes last.
+    ``metrics`` replaces the usual ranking metrics. Intervals resample the nodes, those of one cluster
+    together: the top-level branches, unless ``clusters`` holds another id a node. No interval of a rank
+    reaches beyond the last one. ``NormDepth``, Spearman's correlation of norm and normalised rank, comes
+    last.
     """
     options: dict[str, Any] = {
         "system": system,
-        "clusters": found.branches,
+        "clusters": found.branches if clusters is None else clusters,
         "level": level,
         "resamples": resamples,
         "seed": seed,
         "chance": chance,
         "settings": {
+            "ties": str(Ties.EXPECTED),
             "relation": found.relation,
             "filtered": found.filtered,
             "geometry": found.geometry.name,
             "dim": dimension(found),
+            DATA: {"tree": found.tree.fingerprint},
         },
     }
     chosen = reconstruction_metrics(filtered=found.filtered) if metrics is None else parse(metrics)
     ranks = estimate(found.ranking, chosen, **options)
     depth = estimate(found.space, [NormDepth()], **options)
-    return replace(ranks, estimates={**ranks.estimates, **depth.estimates})
+    return replace(ranks, estimates={**_within(ranks.estimates, len(found) - 1), **depth.estimates})
+
+
+def _within(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
+    """The same, no interval of a rank reaching beyond the last one: few branches would allow anything."""
+    return {
+        name: replace(each, interval=each.interval.clipped((1.0, float(candidates))))
+        if each.unit == MeanRank.unit
+        else each
+        for name, each in estimates.items()
+    }
 
 
 def dimension(found: Reconstruction) -> int:

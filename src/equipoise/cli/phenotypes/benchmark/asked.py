@@ -12,14 +12,25 @@ import click
 
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output
-from equipoise.cli.phenotypes.choices import index_dir_option, ontology_option, threads_option
-from equipoise.errors import InputError
+from equipoise.cli.phenotypes.choices import (
+    index_dir_option,
+    ontology_option,
+    threads_option,
+    weights_of,
+    weights_option,
+)
+from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.data.cases import Case
     from equipoise.recipes.phenotypes.comparison import PhenotypeBenchmark
 
-measures = options.names_in("equipoise.ontology.measures", "MEASURES")
+
+def measures() -> list[str]:
+    """The similarities that MaxOntSim can be made of: those that lie between 0 and 1."""
+    from equipoise.ontology.measures import MEASURES
+
+    return [name for name, measure in MEASURES.items() if measure.bounded]
 
 
 class ModelName(options.Spelled):
@@ -47,7 +58,8 @@ class Asked:
     fail_on: str | None
     enable_reranker: bool
     reranker: str | None
-    rerank_depth: int
+    rerank_depth: int | None
+    weights: str | None
     gpu: bool
     device: str | None
     index_dir: str | None
@@ -69,10 +81,18 @@ class Asked:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the recipe."""
+        from equipoise.recipes.phenotypes.settings import RERANKED
+
+        reranker = self.reranker or self.enable_reranker
+        if self.rerank_depth is not None and not reranker:
+            raise ParameterError(
+                "--rerank-depth needs a reranker", hint="add --enable-reranker, or leave the depth out"
+            )
         return {
+            "weights": weights_of(self.weights),
             "measure": self.similarity,
-            "reranker": self.reranker or self.enable_reranker,
-            "rerank_depth": self.rerank_depth,
+            "reranker": reranker,
+            "rerank_depth": self.rerank_depth or RERANKED,
             "device": self.device or ("cuda" if self.gpu else None),
             "index_dir": self.index_dir,
             "sample": self.diagnose,
@@ -92,7 +112,8 @@ class Asked:
         found = tuple(case for file in files for case in read_cases(file, language=self.language))
         if self.language is None:
             return found
-        kept = tuple(case for case in found if case.language == self.language)
+        wanted = self.language.casefold()
+        kept = tuple(case for case in found if case.language.casefold() == wanted)
         if not kept:
             known = sorted({case.language for case in found})
             raise InputError(
@@ -134,13 +155,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--rerank-depth",
         type=click.IntRange(min=1),
-        default=20,
-        show_default=True,
-        help="How many of the first terms are judged.",
+        help="How many of the first terms are judged; 20 unless told.",
     ),
     click.option("--gpu", is_flag=True, help="Put models of the kind st: on the GPU."),
     click.option("--device", metavar="NAME", help="The same by name: cuda, cuda:1, mps, cpu."),
     index_dir_option,
+    weights_option,
     options.one_of("--similarity", "similarity", measures, "lin", "How near misses are judged."),
     click.option(
         "--diagnose",
@@ -188,10 +208,13 @@ def show(out: Output, found: PhenotypeBenchmark, asked: Asked) -> int:
 
 def _keep(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
     """What was not written yet: the runs were, one by one."""
-    from equipoise.recipes.phenotypes.store import VISUALIZATIONS, write_benchmark
+    from equipoise.recipes.phenotypes.store import VISUALIZATIONS, other_runs, write_benchmark
 
     written = write_benchmark(folder, found, runs=False)
     out.note(f"wrote {folder}/")
+    older = other_runs(folder, found)
+    if older:
+        out.note(f"older runs lie there too: {', '.join(path.name for path in older)}")
     if len(written) > 1:
         out.note(f"charts are in {folder / VISUALIZATIONS}/")
     else:
@@ -201,8 +224,11 @@ def _keep(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
 def _next(found: PhenotypeBenchmark, asked: Asked) -> str:
     """The next command to type."""
     from equipoise.cli.suggest import after_comparison, suggestion
+    from equipoise.recipes.phenotypes.store import other_runs, run_folders
     from equipoise.report.findings import gravest_first
 
     if asked.output_dir is not None:
-        return suggestion(["eq", "report", asked.output_dir])
+        folder = Path(asked.output_dir)
+        own = [str(path) for path in run_folders(folder, found)]
+        return suggestion(["eq", "report", *(own if other_runs(folder, found) else [str(folder)])])
     return after_comparison(gravest_first(found.findings), "MRR")

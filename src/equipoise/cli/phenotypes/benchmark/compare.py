@@ -16,6 +16,7 @@ Compare runs that a benchmark left behind; a folder stands for all runs in it. T
 cases. Any run directory of eq can be compared with eq compare too; this one knows which metrics to show.
 """
 
+HINT = "eq phenotypes benchmark run --output-dir results/ leaves runs behind"
 METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
 
 
@@ -48,15 +49,17 @@ def compare(
     """See ``HELP``."""
     from equipoise.cli.compare import gather, show
     from equipoise.cli.sources import Reading, sources
-    from equipoise.errors import ParameterError
+    from equipoise.errors import ParameterError, StoreError
     from equipoise.run.evaluate import compare as compare_systems
     from equipoise.run.find import find_runs
 
-    paths = [str(path) for path in find_runs(*runs)] if runs else []
+    try:
+        paths = [str(path) for path in find_runs(*runs)] if runs else []
+    except StoreError as error:
+        raise StoreError(error.sentence, hint=HINT) from error
     if len(paths) < 2:
         raise ParameterError(
-            f"a comparison needs at least two runs, and {len(paths) or 'none'} was found",
-            hint="eq phenotypes benchmark run --output-dir results/ leaves runs behind",
+            f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=HINT
         )
     with out.progress(len(paths) + 1) as step:
         systems, cautions = gather(sources(paths), Reading(), step)

@@ -7,7 +7,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.phenotypes.benchmark.asked import Asked, asking, show
-from equipoise.cli.phenotypes.choices import multi_vector_option
+from equipoise.cli.phenotypes.choices import multi_vector_option, refuse_idle, strategy_option
 
 HELP = """
 \b
@@ -25,20 +25,15 @@ makes the run partial (exit 3).
 @click.command(help=HELP, short_help="Measure one or more models on cases.")
 @asking
 @multi_vector_option
-@click.option("--aggregation-strategy", metavar="STRATEGY", help="How a term's components make its score.")
+@strategy_option
 @options.output_options
 @pass_output
 def run(out: Output, asked: Asked, multi_vector: bool, aggregation_strategy: str | None) -> int:
     """See ``HELP``."""
-    from equipoise.errors import ParameterError
     from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY
     from equipoise.recipes.phenotypes.benchmark import run_benchmark
 
-    if aggregation_strategy and not multi_vector:
-        raise ParameterError(
-            "one vector a term leaves nothing to aggregate",
-            hint="add --multi-vector, or leave the strategy out",
-        )
+    refuse_idle(multi_vector, aggregation_strategy, asked.weights)
     models = asked.models
     with out.progress(len(models) + 1) as step:
         found = run_benchmark(

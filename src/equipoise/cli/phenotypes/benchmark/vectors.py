@@ -15,7 +15,7 @@ HELP = """
 
 Compare one vector a term with one for each label, synonym and definition, put together by strategies. All
 strategies of a model are measured on the same scores in one pass. A strategy may be an expression of your
-own, such as "0.6*label + 0.4*max(synonyms)"; part expressions that hold a comma by semicolons.
+own, such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 """
 
 
@@ -52,10 +52,16 @@ def compare_vectors(out: Output, asked: Asked, strategies: str, single: bool) ->
 
 
 def listed(text: str) -> list[str]:
-    """The strategies of a list; a semicolon parts them where there is one, since expressions hold commas.
+    """The strategies of a list: parted by semicolons or by commas, but not inside brackets.
 
-    >>> listed("all_max, label_only"), listed("max(label, synonyms); label")
-    (['all_max', 'label_only'], ['max(label, synonyms)', 'label'])
+    >>> listed("all_max, label_only"), listed("max(label, synonyms), all_max; label")
+    (['all_max', 'label_only'], ['max(label, synonyms)', 'all_max', 'label'])
     """
-    separator = ";" if ";" in text else "," if "(" not in text else ";"
-    return [each.strip() for each in text.split(separator) if each.strip()]
+    found, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign in ",;" and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [each.strip() for each in found if each.strip()]

@@ -1,0 +1,47 @@
+"""Options of training that several commands share, and what they are called in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import click
+
+from equipoise.cli import options
+
+
+def negatives() -> list[str]:
+    """How strangers may be drawn."""
+    from equipoise.hierarchy.riemann.schedule import Aim
+
+    return list(get_args(Aim))
+
+
+def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How long and against whom embeddings are trained."""
+    decorated = command
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def schedule_of(epochs: int | None, burn_in: int | None, negatives: str | None) -> dict[str, Any]:
+    """The options that were given, by the names of ``Schedule``."""
+    given = {"epochs": epochs, "burn_in": burn_in, "aim": negatives}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+_OPTIONS: tuple[options.Decorator, ...] = (
+    click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training at most."),
+    click.option(
+        "--burn-in",
+        type=click.IntRange(min=0),
+        metavar="EPOCHS",
+        help="Epochs at the beginning at a tenth of the rate.",
+    ),
+    click.option(
+        "--negatives",
+        type=options.OneOf("way to draw negatives", negatives),
+        help="How strangers are drawn: alike, by degree, or of a node's depth.",
+    ),
+)

@@ -1,0 +1,82 @@
+"""What an engine is: it maps a pure function over cells, and hands each back as it is finished."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from equipoise.run.progress import Step
+
+Cell = TypeVar("Cell")
+Shared = TypeVar("Shared")
+Value = TypeVar("Value")
+
+Function = Callable[[Cell, Shared, Step], Value]
+"""A pure function of a cell and of what all cells share; it tells a step when it begins one."""
+
+
+@dataclass(frozen=True)
+class Finished(Generic[Value]):
+    """A cell that came to an end: what it gave, or why it gave nothing."""
+
+    place: int
+    """Where the cell stands among those that were given."""
+    outcome: Value | Exception
+
+    def value(self) -> Value:
+        """What the cell gave; raises what went wrong with it.
+
+        >>> Finished(0, 7).value()
+        7
+        """
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+class Engine(ABC):
+    """Runs cells somewhere. Used with ``with``, so that what it holds there is let go.
+
+    Nothing is kept here: whoever maps writes a finished cell down before asking for the next one, and leaves
+    out what lies there already. Then whatever dies, no finished cell is lost, and the same call goes on.
+    """
+
+    name: str
+
+    @abstractmethod
+    def map(
+        self,
+        function: Function[Cell, Shared, Value],
+        cells: Sequence[Cell],
+        shared: Shared,
+        *,
+        step: Step | None = None,
+        cores: int = 1,
+    ) -> Iterator[Finished[Value]]:
+        """Every cell once, in the order in which they are finished.
+
+        A cell that fails is handed back with its error, and the others go on. ``cores`` are those that one
+        cell uses.
+        """
+
+    @property
+    def place(self) -> str:
+        """Where the cells run, for people."""
+        return "this process"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What happened to cells on their way."""
+        return ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of whatever is held."""
+        return

@@ -1,0 +1,83 @@
+"""What runs on a worker of a cluster: one cell, in surroundings as they are where it was sent from."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from equipoise.errors import EquipoiseError, MissingExtraError
+from equipoise.version import __version__
+
+SENT = ("EQUIPOISE_CACHE", "EQUIPOISE_CACHE_BYTES")
+"""What a worker is told of the environment. Keys of services are not sent: a node has its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a command was typed: its version, its folder, and its settings."""
+
+    version: str = __version__
+    folder: str = field(default_factory=os.getcwd)
+    environment: Mapping[str, str] = field(
+        default_factory=lambda: {name: os.environ[name] for name in SENT if name in os.environ}
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a cell gave or why it failed, the steps that it told, and the machine that it ran on."""
+
+    outcome: Any
+    steps: tuple[str, ...]
+    node: str
+
+
+def answer(sent: bytes, shared: Any, typed: Surroundings) -> Answer:
+    """Run the pickled function on the pickled cell; an error is an answer too, and crosses whole."""
+    steps: list[str] = []
+    node = platform.node()
+    try:
+        _settle(typed, node)
+        function, cell = _unpacked(sent, node)
+        outcome = function(cell, shared, steps.append)
+    except Exception as error:  # whatever it is, whoever sent the cell wants to hear of it
+        outcome = _portable(error)
+    return Answer(outcome, tuple(steps), node)
+
+
+def _settle(typed: Surroundings, node: str) -> None:
+    """Take over version, folder and settings: a relative path means what it meant where it was typed."""
+    if typed.version != __version__:
+        raise MissingExtraError(
+            f"the node {node} has equipoise {__version__}, and the command was typed with {typed.version}",
+            hint=f"install the same on every node: pip install 'equipoise=={typed.version}'",
+        )
+    os.environ.update(typed.environment)
+    with suppress(OSError):  # a machine that shares no files has no such folder
+        os.chdir(typed.folder)
+
+
+def _unpacked(sent: bytes, node: str) -> tuple[Any, Any]:
+    """The function and the cell, when this machine has what they are made of."""
+    try:
+        function, cell = pickle.loads(sent)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the node {node} lacks what a cell is made of: {error}",
+            hint="install the same packages on every node",
+        ) from error
+    return function, cell
+
+
+def _portable(error: Exception) -> Exception:
+    """The error itself where it can travel, or one of ours that quotes it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # an exception may refuse to be pickled in any way it likes
+        return EquipoiseError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,199 @@
+"""Every embedder of trees: shapes, seeds, names, options, and points that lie in their space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.geometry import functions, geometry
+from equipoise.hierarchy.embedders import EMBEDDERS, TreeEmbedder, embedder
+from equipoise.hierarchy.tree import Tree
+
+TRAINED = ("euclidean", "poincare", "lorentz")
+ENGINES = [
+    "numpy",
+    pytest.param("numba", marks=pytest.mark.skipif(not find_spec("numba"), reason="no numba")),
+]
+DISTANCES: dict[str, Callable[..., np.ndarray]] = {
+    "euclidean": functions.euclidean,
+    "poincare": functions.poincare,
+    "lorentz": functions.lorentz,
+}
+
+
+def branching(children: int, levels: int) -> Tree:
+    """A tree in which every inner node has as many children; the root is called r."""
+    nodes, edges, layer = ["r"], [], ["r"]
+    for _ in range(levels):
+        below = [(f"{parent}{child}", parent) for parent in layer for child in range(children)]
+        edges += below
+        layer = [node for node, _ in below]
+        nodes += layer
+    return Tree.of(nodes, edges)
+
+
+def diamond() -> Tree:
+    """Two roots, a node with two parents, and a node alone."""
+    return Tree.of(["a", "b", "c", "d", "alone"], [("c", "a"), ("c", "b"), ("d", "c")])
+
+
+def mean_precision(tree: Tree, vectors: np.ndarray, name: str) -> float:
+    """Mean average precision over the undirected closure, by sorting every row."""
+    related = np.zeros((len(tree), len(tree)), dtype=bool)
+    below, above = tree.closure().T
+    related[below, above] = related[above, below] = True
+    found = []
+    for node in range(len(tree)):
+        order = np.argsort(DISTANCES[name](vectors[node], vectors), kind="stable")
+        hits = related[node, order[order != node]]
+        if hits.any():
+            found.append(np.mean((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits]))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_every_node_gets_a_point_that_its_geometry_accepts(name: str) -> None:
+    tree = diamond()
+    found = embedder(name).fit(tree, 3)
+    assert found.ids == tree.ids
+    assert found.vectors.shape == (5, 4 if name == "lorentz" else 3)
+    assert found.dim == 3
+    assert found.vectors.dtype == np.float64
+    assert geometry(found.geometry).check(found.vectors).ok
+    assert found.geometry == embedder(name).geometry
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_points(name: str) -> None:
+    tree = branching(3, 2)
+    first, again, other = (embedder(name).fit(tree, 4, seed) for seed in (1, 1, 2))
+    assert first.vectors.tobytes() == again.vectors.tobytes()
+    assert not np.array_equal(first.vectors, other.vectors)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["poincare", "lorentz"])
+def test_hyperbolic_training_reconstructs_a_tree_in_five_dimensions(name: str, engine: str) -> None:
+    tree = branching(3, 4)
+    found = embedder(name, epochs=60, engine=engine).fit(tree, 5)
+    assert mean_precision(tree, found.vectors, name) > 0.97
+    assert found.settings["engine"] == engine
+    assert np.mean(found.history[-5:]) < 0.5 * max(found.history)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_flat_training_is_far_better_than_chance_and_worse_than_hyperbolic(engine: str) -> None:
+    tree = branching(4, 3)
+    flat = embedder("euclidean", epochs=60, engine=engine).fit(tree, 3)
+    curved = embedder("lorentz", epochs=60, engine=engine).fit(tree, 3)
+    chance = mean_precision(tree, embedder("random").fit(tree, 3).vectors, "euclidean")
+    reached = mean_precision(tree, flat.vectors, "euclidean")
+    assert chance + 0.3 < reached < mean_precision(tree, curved.vectors, "lorentz")
+
+
+def test_ball_and_hyperboloid_are_two_pictures_of_the_same_points() -> None:
+    tree = branching(2, 3)
+    ball = embedder("poincare", epochs=5).fit(tree, 3).vectors
+    sheet = embedder("lorentz", epochs=5).fit(tree, 3).vectors
+    np.testing.assert_allclose(functions.ball_to_hyperboloid(ball), sheet, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(deadline=None, max_examples=25)
+@given(
+    rate=st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e100, 1e300]),
+    sharpness=st.sampled_from([1e-3, 1.0, 50.0, 1e9]),
+    name=st.sampled_from(TRAINED),
+    dim=st.integers(1, 4),
+    epochs=st.integers(1, 12),
+    seed=st.integers(0, 5),
+)
+def test_no_rate_leads_out_of_the_space(
+    engine: str, rate: float, sharpness: float, name: str, dim: int, epochs: int, seed: int
+) -> None:
+    options = {"rate": rate, "last_rate": rate, "sharpness": sharpness, "epochs": epochs, "engine": engine}
+    found = embedder(name, **options).fit(diamond(), dim, seed)
+    assert np.isfinite(found.vectors).all()
+    assert np.isfinite(found.history).all()
+    assert geometry(name).check(found.vectors).ok
+
+
+@pytest.mark.parametrize("aim", ["uniform", "degree", "depth"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_way_of_drawing_strangers_trains(aim: str, engine: str) -> None:
+    tree = branching(3, 3)
+    found = embedder("lorentz", aim=aim, epochs=40, engine=engine).fit(tree, 4)
+    assert mean_precision(tree, found.vectors, "lorentz") > 0.9
+
+
+def test_training_ends_once_the_loss_stands_still() -> None:
+    tree = Tree.from_edges([("a", "r"), ("b", "r")])
+    found = embedder("lorentz", epochs=500, patience=5, rate=1e-9, last_rate=1e-9).fit(tree, 2)
+    assert len(found.history) < 500
+    assert len(embedder("lorentz", epochs=50, patience=0, rate=1e-9).fit(tree, 2).history) == 50
+
+
+def test_progress_hears_of_every_epoch() -> None:
+    heard: list[tuple[int, int]] = []
+    embedder("poincare", epochs=3).fit(
+        branching(2, 2), 2, progress=lambda done, total: heard.append((done, total))
+    )
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_tree_without_edges_needs_no_training() -> None:
+    found = embedder("lorentz").fit(Tree.of(["only"], []), 2)
+    assert found.history == ()
+    assert geometry("lorentz").check(found.vectors).ok
+
+
+def test_a_mistyped_embedder_is_offered_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="no tree embedder is called 'lorenz'") as caught:
+        embedder("lorenz")
+    assert caught.value.hint == "did you mean lorentz?"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("lorentz", {"epoch": 3}, "has no option 'epoch'"),
+        ("lorentz", {"rate": -1.0}, "rate is -1.0"),
+        ("lorentz", {"rate": float("nan")}, "rate is nan"),
+        ("euclidean", {"epochs": 0}, "epochs is 0"),
+        ("poincare", {"aim": "width"}, "aim is 'width'"),
+        ("random", {"epochs": 3}, "does not take epochs"),
+        ("combinatorial", {"edge": 0.0}, "edge is 0.0"),
+        ("text:", {}, "names no model"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(name: str, options: dict[str, float], sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        embedder(name, **options)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.5])
+def test_a_dimension_is_a_whole_number(dim: int) -> None:
+    with pytest.raises(ParameterError, match=f"dim is {dim}"):
+        embedder("lorentz").fit(diamond(), dim)
+
+
+def test_an_empty_tree_cannot_be_embedded() -> None:
+    with pytest.raises(InputError, match="holds no nodes"):
+        embedder("random").fit(Tree.of([], []), 2)
+
+
+def test_text_embedders_read_the_names() -> None:
+    pytest.importorskip("wordllama")
+    tree = Tree.of([("1", "cash"), ("2", "cash"), ("3", "elephant")], [])
+    found = embedder("text:wordllama").fit(tree, 8)
+    assert isinstance(embedder("text:wordllama"), TreeEmbedder)
+    assert found.vectors.shape == (3, 8)
+    np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
+    with pytest.raises(ParameterError, match="dimensions, and 9999 were asked for"):
+        embedder("text:wordllama").fit(tree, 9999)

@@ -1,0 +1,171 @@
+"""One step of training: the gradient of the loss, geodesics, and numba doing what numpy does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.geometry import functions
+from equipoise.hierarchy.riemann.batches import _pulls
+from equipoise.hierarchy.riemann.cones import in_cones
+from equipoise.hierarchy.riemann.relatives import PIECE, Relatives
+from equipoise.hierarchy.riemann.spaces import LONGEST_STEP, Flat, Hyperboloid, Space, on_hyperboloid
+from equipoise.hierarchy.riemann.strangers import NOBODY, Pool, drawn, no_memory, remembered
+from equipoise.hierarchy.tree import Tree
+
+TREE = Tree.from_edges([(f"{node}", f"{node // 3}") for node in range(3, 120)])
+SPACES = [Flat(), Hyperboloid()]
+
+
+def some_points(space: Space, count: int = 20, dim: int = 3, seed: int = 0) -> np.ndarray:
+    """Points a few units from the origin."""
+    coordinates = np.random.default_rng(seed).normal(size=(count, dim))
+    return on_hyperboloid(coordinates, space.reach) if space.curved else coordinates
+
+
+def distances(space: Space, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """By the geometry's own functions."""
+    return (functions.lorentz if space.curved else functions.euclidean)(x, y)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_step_away_lengthens_the_distance_by_just_its_length(space: Space) -> None:
+    points = some_points(space)
+    x, y = points[:10], points[10:]
+    before, away = space.apart(x, y)
+    np.testing.assert_allclose(before, distances(space, x, y), rtol=1e-6)
+    np.testing.assert_allclose(distances(space, space.moved(x, 0.2 * away), y), before + 0.2, rtol=1e-6)
+    np.testing.assert_allclose(distances(space, space.moved(x, -0.2 * away), y), before - 0.2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_no_step_is_longer_than_the_longest(space: Space) -> None:
+    x = some_points(space)
+    _, away = space.apart(x, x[::-1])
+    np.testing.assert_allclose(distances(space, space.moved(x, 1e30 * away), x), LONGEST_STEP, rtol=1e-6)
+
+
+def loss_of(distance: np.ndarray, here: np.ndarray, sharpness: float) -> float:
+    """The loss as the documentation writes it."""
+    weight = np.exp(-sharpness * distance) * here
+    total = 0.0
+    for row, present in zip(weight, here, strict=True):
+        for near in row[:PIECE][present[:PIECE]]:
+            total -= np.log(near / (near + row[PIECE:].sum()))
+    return total
+
+
+def test_the_pulls_are_the_derivative_of_the_loss() -> None:
+    rng = np.random.default_rng(0)
+    distance = rng.uniform(0.5, 3.0, (3, PIECE + 6))
+    here = rng.random(distance.shape) < 0.6
+    pull, loss = _pulls(distance, here, 2.0)
+    assert loss == pytest.approx(loss_of(distance, here, 2.0))
+    for place in np.ndindex(distance.shape):
+        step = np.zeros_like(distance)
+        step[place] = 1e-6
+        slope = (loss_of(distance + step, here, 2.0) - loss_of(distance - step, here, 2.0)) / 2e-6
+        assert 2.0 * pull[place] == pytest.approx(slope, abs=1e-6)
+
+
+def test_a_node_without_strangers_feels_no_pull() -> None:
+    here = np.zeros((1, PIECE + 4), dtype=bool)
+    here[0, :3] = True
+    pull, loss = _pulls(np.ones(here.shape), here, 8.0)
+    assert loss == 0.0
+    assert not pull.any()
+
+
+def test_numba_weighs_as_numpy_does() -> None:
+    compiled = pytest.importorskip("equipoise.hierarchy.riemann.compiled")
+    rng = np.random.default_rng(1)
+    distance = rng.uniform(0.0, 20.0, (1, PIECE + 9))
+    pull, loss = _pulls(distance, np.ones(distance.shape, dtype=bool), 8.0)
+    near, far = np.empty(PIECE), np.empty(9)
+    assert compiled.weigh(distance[0, :PIECE], distance[0, PIECE:], 8.0, near, far) == pytest.approx(loss)
+    np.testing.assert_allclose(np.concatenate([near, -far]), pull[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("step", [0.3, -0.3, 1e9])
+def test_numba_moves_as_numpy_does(space: Space, step: float) -> None:
+    compiled = pytest.importorskip("equipoise.hierarchy.riemann.compiled")
+    points = some_points(space)
+    u, wanted = points[0].copy(), points.copy()
+    _, away = space.apart(points[1:], u)
+    wanted[1:] = space.moved(points[1:], step * away)
+    moved = points.copy()
+    for y in range(1, len(points)):
+        gap = compiled.separation(u, moved, y, space.curved)
+        distance, inverse = compiled.distance_of(gap, space.curved)
+        assert distance == pytest.approx(distances(space, u, moved[y]))
+        compiled.push(moved, y, u, step, gap, inverse, space.curved, space.reach)
+    np.testing.assert_allclose(moved, wanted, rtol=1e-4, atol=1e-4)
+    walked = points.copy()
+    compiled.walk(walked, 3, points[3].copy(), -away[2], abs(step), space.curved, space.reach)
+    np.testing.assert_allclose(walked[3], space.moved(points[3:4], abs(step) * away[2:3])[0], rtol=1e-9)
+
+
+def test_numba_draws_alike_and_within_bounds() -> None:
+    compiled = pytest.importorskip("equipoise.hierarchy.riemann.compiled")
+    state = np.full(1, 7, dtype=np.uint64)
+    counts = np.bincount([compiled.drawn(state, 3, 8) for _ in range(5000)], minlength=9)
+    assert counts[:3].sum() == counts[8] == 0
+    assert np.abs(counts[3:8] - 1000).max() < 150
+
+
+def test_relatives_are_the_closure_both_ways() -> None:
+    relatives = Relatives.of(TREE)
+    pairs = {(int(a), int(b)) for a, b in TREE.closure()}
+    wanted = pairs | {(b, a) for a, b in pairs}
+    everyone = np.arange(len(TREE))
+    found = relatives.include(everyone[:, None], everyone[None, :])
+    assert {(int(a), int(b)) for a, b in np.argwhere(found) if a != b} == wanted
+    seen = [
+        (int(node), int(other))
+        for node, start, stop in relatives.pieces
+        for other in relatives.links.targets[start:stop]
+    ]
+    assert sorted(seen) == sorted(wanted)
+    assert (relatives.pieces[:, 2] - relatives.pieces[:, 1]).max() <= PIECE
+
+
+@pytest.mark.parametrize("aim", ["uniform", "degree", "depth"])
+def test_candidates_come_from_where_they_should(aim: str) -> None:
+    relatives = Relatives.of(TREE)
+    pool = Pool.of(TREE, relatives, aim)
+    nodes = np.arange(len(TREE))
+    memory = no_memory(len(TREE), 4)
+    memory[:, 0] = (nodes + 1) % len(TREE)
+    found = drawn(nodes, memory, pool, relatives, (50, 40, 10), np.random.default_rng(0))
+    large, kin, chained = found[:, :50], found[:, 50:90], found[:, 90:]
+    if aim == "depth":
+        assert (TREE.depth[large] == TREE.depth[:, None]).all()
+    if aim == "degree":
+        share = np.bincount(large.ravel(), minlength=len(TREE))
+        assert share[TREE.roots].mean() > 3 * share[TREE.leaves].mean()
+    assert (kin[TREE.roots] == NOBODY).all()
+    for node in TREE.leaves:
+        assert all(
+            relatives.include(TREE.closure()[TREE.closure()[:, 0] == node, 1], each).any()
+            for each in kin[node]
+        )
+    assert set(np.unique(chained - nodes[:, None]) % len(TREE)) <= {2, len(TREE) - 1 - nodes.max()} | set(
+        (NOBODY - nodes) % len(TREE)
+    )
+
+
+def test_memory_keeps_the_nearest() -> None:
+    memory = no_memory(2, 2)
+    remembered(memory, np.array([1]), np.array([[5, 6, 7, 8]]), np.array([[3.0, np.inf, 1.0, 2.0]]))
+    assert sorted(memory[1].tolist()) == [7, 8]
+    assert memory[0].tolist() == [NOBODY, NOBODY]
+
+
+def test_cones_put_most_ancestors_first_before_any_training() -> None:
+    points = in_cones(TREE, 10, np.random.default_rng(0), inner=2.0, outer=8.0)
+    below, above = TREE.closure().T
+    gaps = functions.pairwise(functions.lorentz, points, points)
+    related = Relatives.of(TREE).include(np.arange(len(TREE))[:, None], np.arange(len(TREE))[None, :])
+    nearer = [np.sum((gaps[b] < gaps[b, a]) & ~related[b]) for b, a in zip(below, above, strict=True)]
+    assert np.mean(nearer) < 1.0
