@@ -1,8 +1,8 @@
-"""On an NVIDIA GPU: the share of what the machine can multiply and copy that search, ranks and training reach.
+"""On an NVIDIA GPU: what share of its matrix rate and bandwidth search, ranks and training reach.
 
 python -m benchmarks.gpu [VECTORS.npz ...]     prints the page benchmarks/gpu.md
 
-A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``closure`` (pairs of positions).
+A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``closure`` (pairs of places).
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from benchmarks.places import gpu_rows
 from equipoise.evidence.from_device import ranking_from_points_on
 from equipoise.geometry import geometry
-from equipoise.geometry.device import DeviceSearch, _best
+from equipoise.geometry.device import DeviceSearch, best_on_device
 from equipoise.hierarchy.links import Links
 from equipoise.hierarchy.riemann.whole import WholeSchedule, train_whole
 
@@ -31,7 +30,8 @@ def main() -> None:
     import torch
 
     print(
-        f"# On a GPU\n\n{torch.cuda.get_device_name()}, torch {torch.__version__}; wall seconds, the least of several.\n"
+        f"# On a GPU\n\n{torch.cuda.get_device_name()}, torch {torch.__version__}; "
+        "wall seconds, the least of several. Made by `python -m benchmarks.gpu`.\n"
     )
     rates = {name: _matrix_rate(name) for name in ("full", "tf32", "bf16")}
     copied = _copy_rate()
@@ -109,7 +109,7 @@ def _search(precision: str, rate: float, copied: float) -> list[str]:
 
     def best() -> None:
         for _, block in search.blocks(left, 8 << 30):
-            _best(block, K)
+            best_on_device(block, K)
 
     seconds = _timed(best, times=3)
     work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES

@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.cli.accounts import demo as cli_demo
+from equipoise.data.graph import edges as read_pairs
 from equipoise.data.sample import accounts
 from equipoise.hierarchy.embedded import read_vectors
+from equipoise.hierarchy.tree import Tree
 
-QUICK = ("--rates", "0.3", "--epochs", "6", "--resamples", "60")
+QUICK = ("--rates", "0.3", "--epochs", "4", "--resamples", "30")
 EVALUATE = ("accounts", "evaluate", *QUICK)
 
 
@@ -74,6 +77,57 @@ def test_a_database_gives_only_the_accounts_of_its_business(eq) -> None:
     assert sizes == [128, 88]
 
 
+def test_a_database_is_known_by_what_it_holds(eq) -> None:
+    pytest.importorskip("sqlalchemy")
+    words = (
+        "--tree",
+        "books.db",
+        "--business-id",
+        "larkspur",
+        "--embedder",
+        "random",
+        "-o",
+        "v.npz",
+        "--json",
+    )
+    done = eq("accounts", "train", *words)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["units"] == 88
+
+
+def test_a_closure_file_is_known_as_one_and_it_is_said(eq, folder: Path) -> None:
+    closed = Tree.from_edges(read_pairs(folder / "edges.tsv"))
+    pairs = [(closed.ids[low], closed.ids[high]) for low, high in closed.closure()]
+    (folder / "closure.tsv").write_text("".join(f"{low}\t{high}\n" for low, high in pairs))
+    sizes = {}
+    for word in ("--closed", "--no-closed", "-q"):
+        words = ("--edges", "closure.tsv", word, "--embedder", "random", "--dims", "2", "--json")
+        told = json.loads(eq(*EVALUATE, *words).stdout)["tree"]
+        sizes[word] = (told["edges"], told["source"])
+    assert sizes["--closed"] == (36, "closure.tsv")
+    assert sizes["--no-closed"] == (len(pairs), "closure.tsv")
+    assert sizes["-q"] == (36, "closure.tsv (read as a closure)")
+
+
+def test_burn_in_and_negatives_reach_the_training(eq, folder: Path) -> None:
+    words = ("--epochs", "3", "--burn-in", "2", "--negatives", "degree", "--dim", "2", "-o", "v.npz")
+    assert eq("accounts", "train", "--tree", "accounts.csv", *words).exit_code == 0
+    made = read_vectors(folder / "v.npz").settings
+    assert (made["epochs"], made["burn_in"], made["aim"]) == (3, 2, "degree")
+
+
+def test_the_folder_of_another_tree_is_refused(eq, folder: Path) -> None:
+    pytest.importorskip("vl_convert")
+    words = (*EVALUATE, "--embedder", "random", "--dims", "2", "-o", "results", "-q")
+    assert eq(*words, "--tree", "accounts.csv").exit_code == 0
+    (folder / "other.csv").write_text("id,parent,name\n1,,A\n2,1,B\n3,1,C\n")
+    again = eq(*words, "--tree", "other.csv")
+    assert again.exit_code == 2
+    assert "results holds another tree: accounts.csv with 40 nodes" in again.stderr
+    drawn = eq("accounts", "plot", "results", "--system", "random-2", "-o", "x.html")
+    assert drawn.exit_code == 0, drawn.stderr
+
+
 def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     pytest.importorskip("vl_convert")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
@@ -90,6 +144,9 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     assert 'src="' not in page
     for name in ("disk", "norm-depth-lorentz-2", "dimensions-mr", "dimensions-map"):
         assert f'data-chart="{name}"' in page
+    one = eq("accounts", "plot", "results", "--chart", "dimensions-mr", "-o", "mr.html", "--json")
+    assert json.loads(one.stdout)["charts"] == ["dimensions-mr"]
+    assert 'data-chart="disk"' not in (folder / "mr.html").read_text()
 
 
 def test_the_command_typed_again_reads_back_what_it_left(eq) -> None:
@@ -134,8 +191,9 @@ def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
     assert np.array_equal(kept.vectors, table.vectors)
 
 
-def test_the_demonstration_needs_nothing(eq) -> None:
+def test_the_demonstration_needs_nothing(eq, monkeypatch) -> None:
     pytest.importorskip("sqlalchemy")
+    monkeypatch.setattr(cli_demo, "RATES", (0.3,))
     done = eq("accounts", "demo", "--business-id", "larkspur", "--dims", "2", "-q")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("the chart of accounts of larkspur: 88 nodes")
@@ -150,13 +208,39 @@ def test_the_help_opens_with_two_lines_to_type(eq, name: str) -> None:
     assert "--json" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["evaluate", "train", "plot", "demo"])
+def test_the_help_fits_a_narrow_window(eq, name: str, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = eq("accounts", name, "--help").stdout.splitlines()
+    assert not [line for line in lines if len(line) > 80 and not line.strip().startswith("eq accounts")]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("evaluate",), "no tree was named"),
         (("evaluate", "--tree", "accounts.csv", "--edges", "edges.tsv"), "--tree and --edges name 2 trees"),
         (("evaluate", "--tree", "accounts.csv", "--geometry", "lorenz"), "no geometry is called 'lorenz'"),
-        (("evaluate", "--tree", "accounts.csv", "--business-id", "a"), "--business-id belongs to --database"),
+        (("evaluate", "--edges", "edges.tsv", "--business-id", "a"), "--business-id belongs to --database"),
+        (
+            ("evaluate", "--tree", "accounts.csv", "--business-id", "a"),
+            "is no database of several businesses",
+        ),
+        (("evaluate", "--tree", "accounts.csv", "--closed"), "--closed belongs to --edges"),
+        (("evaluate", "--edges", "edges.tsv", "--closed"), "is not closed"),
+        (("evaluate", "--database", "accounts.csv"), "is read with --tree"),
+        (("evaluate", "--database", "books.db", "--table", "a.b"), "has no schema 'a'"),
+        (("evaluate", "--tree", "books.db"), "holds the accounts of 2 businesses: acme, larkspur"),
+        (("evaluate", "--tree", "accounts.csv", "--negatives", "deph"), "did you mean depth?"),
+        (("evaluate", "--tree", "header.csv"), "add a row for every item"),
+        (("evaluate", "--tree", "broken.json"), "was the file written to its end?"),
+        (("evaluate", "--tree", "flat.csv"), "has no edge"),
+        (("train", "--tree", "flat.csv", "-o", "v.csv"), "has no edge"),
+        (("train", "--codes", "plain.txt", "-o", "v.csv"), "--widths 1,1,2"),
+        (
+            ("train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "1", "-o", "v.csv"),
+            "a disk, which has two dimensions at least",
+        ),
         (("evaluate", "--tree", "accounts.csv", "--relation", "parents"), "no relation is called"),
         (("evaluate", "--tree", "loop.csv"), "cycle"),
         (("train", "--tree", "accounts.csv", "--embedder", "lorenz", "-o", "v.csv"), "no tree embedder"),
@@ -167,8 +251,13 @@ def test_the_help_opens_with_two_lines_to_type(eq, name: str) -> None:
 )
 def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, ...], sentence: str) -> None:
     (folder / "loop.csv").write_text("id,parent,name\na,b,A\nb,c,B\nc,a,C\n")
+    (folder / "flat.csv").write_text("id,parent,name\na,,A\nb,,B\n")
+    (folder / "header.csv").write_text("id,parent,name\n")
+    (folder / "broken.json").write_text('{"id": 1, "children": [')
+    (folder / "plain.txt").write_text("1000\n1100\n1120\n")
     done = eq("accounts", *words)
     assert done.exit_code == 2
+    assert not (folder / "v.csv").exists()
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -115,6 +115,7 @@ def test_single_vectors_can_be_left_out_and_expressions_named(eq) -> None:
 def test_cases_of_one_language_are_chosen(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--language", "de", "--json", *QUICK)
     assert json.loads(done.stdout)["cases"] == 1
+    assert eq(*RUN, "--model-name", "tfidf:", "--language", "DE", "--json", *QUICK).stdout == done.stdout
     done = eq(*RUN, "--model-name", "tfidf:", "--language", "fr", *QUICK)
     assert done.exit_code == 2
     assert "the cases are in de, en" in done.stderr
@@ -159,6 +160,9 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
         (("--model-name", "tfidf:", "--test-file", "signs.obo"), "cannot be read as cases"),
         (("--model-name", "tfidf:", "--similarity", "lyn"), "did you mean lin?"),
         (("--model-name", "tfidf:", "--ontology", "none.obo"), "none.obo"),
+        (("--model-name", "tfidf:", "--similarity", "resnik"), "resnik-normalised"),
+        (("--model-name", "tfidf:", "--rerank-depth", "5"), "--rerank-depth needs a reranker"),
+        (("--model-name", "tfidf:", "--weights", "1,0,0"), "leaves nothing to aggregate"),
         (("--model-name", "nonsense"), "nonsense"),
     ],
 )
@@ -186,7 +190,8 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     done = eq(*asked)
     assert done.exit_code == 2
     assert (
-        "hint: eq phenotypes index build --model-name hash --multi-vector --index-dir indexes" in done.stderr
+        "hint: eq phenotypes index build --model-name hash --multi-vector --ontology signs.obo "
+        "--index-dir indexes" in done.stderr
     )
     build = (
         "phenotypes",
@@ -205,6 +210,57 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     done = eq(*asked)
     assert done.exit_code == 2
     assert "damaged" in done.stderr
+
+
+def test_the_next_command_works_where_older_runs_of_other_cases_lie(eq, folder: Path) -> None:
+    words = (*RUN, "--output-dir", "out", *QUICK)
+    assert eq(*words, "--model-name", "hash").exit_code == 0
+    (folder / "cases.json").write_text(json.dumps(CASES[:3]))
+    done = eq(*words, "--model-name", "tfidf:")
+    assert "older runs lie there too: hash-single" in done.stderr
+    assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-single")
+    assert eq("report", "out/runs/tfidf-single", "-o", "page.html").exit_code in (0, 4)
+
+
+def test_commas_inside_brackets_part_no_strategies(eq) -> None:
+    listed = "max(label,synonyms),all_max"
+    done = eq(*VECTORS, "--model-name", "tfidf:", "--no-single", "--strategies", listed, "--json", *QUICK)
+    assert [each["mode"] for each in json.loads(done.stdout)["systems"]] == ["max(label,synonyms)", "all_max"]
+
+
+def test_no_strategies_are_refused(eq) -> None:
+    done = eq(*VECTORS, "--model-name", "tfidf:", "--strategies", "")
+    assert done.exit_code == 2
+    assert "no strategy is named" in done.stderr
+
+
+@pytest.mark.parametrize("content", ["[", "[]", '{"cases": []}'])
+def test_a_file_without_cases_says_what_to_write(eq, folder: Path, content: str) -> None:
+    (folder / "cases.json").write_text(content)
+    done = eq(*RUN, "--model-name", "tfidf:", "--output-dir", "out")
+    assert done.exit_code == 2
+    assert '"hpo_ids": ["HP:0001250"]' in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_systems_keep_different_names_and_lose_no_column_in_silence(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = eq(*VECTORS, "--model-name", "tfidf:", "--model-name", "hash", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[4:14]]
+    names = [row[1] + row[2] if row[2].startswith("(") else row[1] for row in rows]
+    assert len(set(names)) == 10
+    alone = eq(*VECTORS, "--model-name", "tfidf:", *QUICK)
+    assert alone.stdout.startswith("MRR of tfidf: on 4 cases among 4 terms")
+    for mode in ("single", "all_max", "label_only", "all_weighted"):
+        assert f" {mode} " in alone.stdout
+
+
+def test_a_folder_without_runs_says_what_leaves_some_behind(eq, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    done = eq("phenotypes", "benchmark", "compare", "empty")
+    assert done.exit_code == 2
+    assert "hint: eq phenotypes benchmark run --output-dir" in done.stderr
 
 
 def test_two_runs_are_needed_to_compare(eq) -> None:

@@ -128,6 +128,19 @@ def test_a_model_made_for_english_says_so_where_the_text_is_not(eq) -> None:
     assert "made for English" not in eq(*words, "en").stderr
 
 
+def test_words_that_no_term_has_find_nothing(eq) -> None:
+    words = (*QUERY, "!!!", *TOY, "--model-name", "tfidf:", "--multi-vector")
+    assert eq(*words).stdout.strip() == "no term shares words or letters with the text"
+    assert found(eq(*words, "--json")) == []
+
+
+def test_a_model_of_words_says_that_it_reads_one_language(eq) -> None:
+    words = (*QUERY, "Anfall", *TOY, "--model-name", "bm25:", "--language")
+    told = "bm25 finds only words that the terms have too"
+    assert told in eq(*words, "de").stderr
+    assert told not in eq(*words, "en").stderr
+
+
 def test_a_store_in_memory_proposes_the_same_terms(eq) -> None:
     eq("phenotypes", "index", "build", "--model-name", "hash", "--multi-vector", *TOY)
     words = (*QUERY, "seizure", *TOY, "--model-name", "hash", "--multi-vector", "--json")

@@ -110,3 +110,13 @@ def test_without_a_file_it_is_the_human_phenotype_ontology(eq):
     assert done.exit_code == 0, done.stderr
     assert "HP:0001250 Seizure\nHP:0002069 Bilateral tonic-clonic seizure\n" in done.stdout
     assert "Human Phenotype Ontology, release" in done.stdout
+
+
+def test_many_measures_stand_below_each_other_and_none_is_lost(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["lin", "resnik", "resnik-normalised", "jiang-conrath", "edge", "hybrid"]
+    asked = [word for name in names for word in ("--measure", name)]
+    done = eq(*SIMILARITY, "T:0003", "T:0004", *asked, *TINY)
+    assert done.exit_code == 0, done.stderr
+    table = done.stdout.partition("meet in")[2].partition("\n\n")[0]
+    assert [name for name in names if f" {name} " in table] == names

@@ -10,7 +10,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.search import nearest
 
 torch = pytest.importorskip("torch")
-from equipoise.geometry.device import nearest_on_device, torch_device  # noqa: E402
+from equipoise.geometry.device import best_on_device, nearest_on_device, torch_device  # noqa: E402
 
 DEVICES = [
     "cpu",
@@ -63,6 +63,21 @@ def test_ranks_are_those_of_the_host(device: str, geometry: str, block_bytes: in
 def test_equal_scores_at_the_end_of_the_list_are_taken_in_the_order_of_their_rows() -> None:
     found = nearest_on_device(np.ones((1, 2)), np.ones((9, 2)), 4, device="cpu")
     assert found.indices.tolist() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("values", ["distinct", "few", "equal"])
+@pytest.mark.parametrize("columns", [512, 530, 1000])
+def test_the_best_of_groups_are_the_best_of_all(columns: int, values: str) -> None:
+    rng = np.random.default_rng(columns)
+    scores = {
+        "distinct": rng.normal(size=(9, columns)),
+        "few": rng.integers(0, 40, (9, columns)).astype(float),
+        "equal": np.zeros((9, columns)),
+    }[values]
+    indices, found = best_on_device(torch.as_tensor(scores), 2)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
+    np.testing.assert_array_equal(indices.numpy(), order)
+    np.testing.assert_array_equal(found.numpy(), np.take_along_axis(scores, order, axis=1))
 
 
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])

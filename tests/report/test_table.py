@@ -86,3 +86,20 @@ def test_a_shortened_text_fits_and_keeps_its_beginning(what: str, text: str, wid
     short = shortened(text, width, what)
     assert cell_len(short) <= max(width, 0)
     assert short == text or "…" in short
+
+
+@given(st.integers(12, 200))
+def test_every_column_is_shown_or_named(width: int) -> None:
+    shown, left_out = fit([*COLUMNS[:2], Column("n", ["12,345"] * 4), Column("hybrid", ["0.1"] * 4)], width)
+    assert [column.head for column in shown if column in left_out] == []
+    assert {column.head for column in (*shown, *left_out)} == {"system", "estimate", "n", "hybrid"}
+    assert total_width(shown) <= width or len(shown) == 1
+
+
+@given(st.integers(12, 60))
+def test_different_names_stay_different(width: int) -> None:
+    names = [
+        f"tfidf: ({mode})" for mode in ("label_synonyms_max", "all_max", "label_only", "label_synonyms_min")
+    ]
+    shown, _ = fit([Column("system", names, shortens="middle"), Column("MRR", ["0.5"] * 4)], width)
+    assert len(set(shown[0].cells)) == 4

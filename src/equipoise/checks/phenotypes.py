@@ -19,8 +19,8 @@ ALIKE = 0.5
 FEWEST = 1000
 """Among fewer terms than this a low rank says little."""
 MANY, FEW = 0.05, 2
-"""Where more than this share of the terms is far, and more than these few, the systems are weak, and the terms
-not suspicious."""
+"""Where more than this share of the terms, and more than these few, are far, the systems are weak, and none
+is suspicious."""
 
 
 @dataclass(frozen=True, slots=True)

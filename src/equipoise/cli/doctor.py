@@ -43,6 +43,7 @@ EXTRAS = {
     "pgvector": ("pgvector", "pgvector"),
     "qdrant-client": ("qdrant_client", "qdrant"),
     "torch": ("torch", "torch"),
+    "ray": ("ray", "ray"),
     "pyarrow": ("pyarrow", "parquet"),
     "pypdf": ("pypdf", "documents"),
     "python-docx": ("docx", "documents"),

@@ -306,7 +306,7 @@ class Ranking(Evidence):
         if policy is Ties.EXPECTED or not (self.has_ties or (near is not None and near.has_ties)):
             return self
         if near is not None:
-            # Relevant items are the best of their tie group, so in the worst order the near ones precede them.
+            # Relevant items are the best of a tie group, so in the worst order the near ones precede them.
             last = placement.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
             near = near.placed_at(placement.broken_ties(near, policy) - last)
         return replace(self.placed_at(placement.broken_ties(self, policy)), near=near)

@@ -26,6 +26,9 @@ PRECISIONS = ("full", "tf32", "bf16")
 SHARE = 0.4
 """Of the free memory that a block of scores may take: comparing and selecting need as much again."""
 
+_GROUP = 64
+"""Neighbouring columns whose largest score stands for them all."""
+
 _HOST_BYTES = 1 << 29
 """For a block where the device is the processor itself."""
 
@@ -94,8 +97,19 @@ class DeviceSearch:
         with _products(self.precision):
             for start in range(0, len(queries), rows):
                 part = slice(start, min(start + rows, len(queries)))
-                scores = (queries[part].to(corpus.dtype) @ corpus.T).to(self.corpus.dtype)
+                scores = _product(queries[part].to(corpus.dtype), corpus, self.corpus.dtype)
                 yield part, scores if self.place is None else scores[:, self.place]
+
+
+def _product(left: Any, right: Any, dtype: Any) -> Any:
+    """The scores in the type of the points; coarse factors are added up in 32 bits where possible."""
+    import torch
+
+    if left.dtype == dtype:
+        return left @ right.T
+    if left.is_cuda and dtype == torch.float32:
+        return torch.mm(left, right.T, out_dtype=dtype)
+    return (left @ right.T).to(dtype)
 
 
 def rows_at_once(corpus: Any, total: int, block_bytes: int | None) -> int:
@@ -136,24 +150,64 @@ def nearest_on_device(
     indices = torch.empty((len(left), k), dtype=torch.int64, device=left.device)
     scores = torch.empty((len(left), k), dtype=left.dtype, device=left.device)
     for part, block in search.blocks(left, block_bytes):
-        indices[part], scores[part] = _best(block, k)
+        indices[part], scores[part] = best_on_device(block, k)
     return Neighbours(_host(indices), _host(scores))
 
 
-def _best(block: Any, k: int) -> tuple[Any, Any]:
-    """The k largest of each row; equal ones in the order of their columns, also at the end of the list."""
+def best_on_device(block: Any, k: int) -> tuple[Any, Any]:
+    """The k largest of each row; equal ones in the order of their columns, also at the end of the list.
+
+    The k largest stand in the k groups of neighbouring columns that have the largest maxima. One look at all
+    scores finds these, and only they are selected from.
+    """
+    import torch
+
+    groups = block.shape[1] // _GROUP
+    if groups < 4 * k:
+        return _from_whole_rows(block, k)
+    body = block[:, : groups * _GROUP].unflatten(1, (groups, _GROUP))
+    peaks = body.amax(dim=2)
+    which = torch.topk(peaks, k, dim=1).indices.sort(dim=1).values
+    lane = torch.arange(_GROUP, device=block.device)
+    chosen = body.gather(1, which[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
+    columns = (which[:, :, None] * _GROUP + lane).flatten(1)
+    rest = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
+    chosen = torch.cat([chosen, block[:, groups * _GROUP :]], dim=1)
+    columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
+    places, scores = _ordered(chosen, k)
+    indices = columns.gather(1, places)
+    least = scores[:, -1:]
+    crowded = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
+    rows = torch.nonzero(crowded)[:, 0]
+    if len(rows):
+        indices[rows], scores[rows] = _sorted_whole(block[rows], k)
+    return indices, scores
+
+
+def _from_whole_rows(block: Any, k: int) -> tuple[Any, Any]:
+    import torch
+
+    indices, scores = _ordered(block, k)
+    rows = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
+    if len(rows):
+        indices[rows], scores[rows] = _sorted_whole(block[rows], k)
+    return indices, scores
+
+
+def _ordered(block: Any, k: int) -> tuple[Any, Any]:
+    """The k largest, best first; which of those that equal the last are taken is left to chance."""
     import torch
 
     scores, indices = torch.topk(block, k, dim=1)
-    # A stable sort of the columns first, so that the order by score keeps that of the columns among equals.
+    # By columns first, so that the stable order by score keeps that of the columns among equals.
     indices, order = indices.sort(dim=1)
     scores, again = scores.gather(1, order).sort(dim=1, descending=True, stable=True)
-    indices = indices.gather(1, again)
-    crowded = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
-    if len(crowded):
-        exact, columns = block[crowded].sort(dim=1, descending=True, stable=True)
-        scores[crowded], indices[crowded] = exact[:, :k], columns[:, :k]
-    return indices, scores
+    return indices.gather(1, again), scores
+
+
+def _sorted_whole(block: Any, k: int) -> tuple[Any, Any]:
+    scores, columns = block.sort(dim=1, descending=True, stable=True)
+    return columns[:, :k], scores[:, :k]
 
 
 def _host(values: Any) -> Any:

@@ -122,7 +122,7 @@ def largest_similarity(ranking: Ranking, k: int) -> Floats:
     known = int(near.depth.max(initial=0))
     if k > known and int(ranking.depth.max(initial=0)) > known:
         raise UndefinedError(
-            f"MaxOntSim@{k} needs the similarity of the first {k} items, and that of the first {known} is known",
+            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {known} is known",
             hint=f"choose a cutoff of at most {known}, or measure again with this one",
         )
     value = np.concatenate([np.ones(len(ranking.above)), near.gain])

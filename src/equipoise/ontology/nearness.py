@@ -37,8 +37,8 @@ def with_similarity(
     list is shorter; ``scores`` their scores, by which ties are known (none: every rank is its own).
     ``expected`` holds the places of the relevant terms of each unit. ``tails`` has the units whose last
     listed term ties with terms that are not listed; without it such ties are not seen, and lists should reach
-    a few ranks deeper than the largest cutoff. ``chance`` is what terms drawn at random would reach: the table
-    of ``random_similarity``, which is the same for every system, or whether to compute it.
+    a few ranks deeper than the largest cutoff. ``chance`` is what terms drawn at random would reach: the
+    table of ``random_similarity``, which is the same for every system, or whether to compute it.
     """
     refuse_unbounded(similarity)
     relevant = Rows.of(expected)

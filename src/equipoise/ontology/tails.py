@@ -86,5 +86,3 @@ def _levels(similarity: Similarity, unit: int, tied: Ints, relevant: Ints, by_id
 
 
 _COLUMNS = ("unit", "gain", "copies", "before", "size")
-
-

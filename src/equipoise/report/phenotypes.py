@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
 
 from equipoise.checks.base import counted
+from equipoise.report.comparison import PARTIAL, chance_line, partial_lines, primary_columns
 from equipoise.report.comparison import caption as comparison_caption
-from equipoise.report.comparison import chance_line, partial_lines, primary_columns
 from equipoise.report.findings import findings_part, gravest_first
 from equipoise.report.score import caption as score_caption
 from equipoise.report.score import score_columns
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.stats.comparison import Comparison
-from equipoise.stats.numbers import count, figure, span
+from equipoise.stats.numbers import count, figure, percent, span
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.slices import Slice
 from equipoise.types import Finding
@@ -34,13 +34,16 @@ class SystemPart:
     result: Result
     slices: tuple[Slice, ...] = ()
     diagnosis: tuple[Estimate, ...] = ()
+    model: str = ""
+    mode: str = ""
 
 
 @dataclass(frozen=True)
 class PhenotypeEdition:
-    """All that the report of a benchmark shows."""
+    """All that the report of a benchmark shows; ``scored`` of the cases have an expected term."""
 
     cases: int
+    scored: int
     ontology: str
     citation: str
     terms: int
@@ -50,13 +53,25 @@ class PhenotypeEdition:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def model(self) -> str:
+        """The model of all systems, where it is one in several modes."""
+        models = {part.model for part in self.systems}
+        return models.pop() if len(models) == 1 and len(self.systems) > 1 else ""
+
+    @property
+    def called(self) -> dict[str, str]:
+        """What each system is called in the tables: by its mode, where there is one model."""
+        return {part.result.system: part.mode if self.model else part.result.system for part in self.systems}
+
 
 def phenotype_report(edition: PhenotypeEdition, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
     results = [part.result for part in edition.systems]
     parts: list[Any] = _leading(edition, results)
     if edition.comparison is not None and verbose:
-        parts += [Paragraph(""), heading("Every metric"), Paragraph(""), FittedTable(score_columns(results))]
+        parts += [Paragraph(""), heading("Every metric"), Paragraph("")]
+        parts += [_table(edition, _with_luck(score_columns(results), results))]
     if quiet:
         return parts
     parts += [Paragraph(""), Paragraph(_caption(edition, results))]
@@ -64,21 +79,55 @@ def phenotype_report(edition: PhenotypeEdition, *, verbose: bool = False, quiet:
     parts += [*slices_part(edition), *diagnosis_part(edition)]
     parts += [Paragraph(""), Paragraph(edition.citation)]
     if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict())]
+        parts += [Paragraph(""), Paragraph(edition.comparison.verdict("case"))]
     return [*parts, *findings_part(gravest_first(edition.findings), verbose=verbose)]
 
 
 def _leading(edition: PhenotypeEdition, results: Sequence[Result]) -> list[Any]:
     """The table that everyone reads: all metrics of one system, or who leads and the metrics in brief."""
-    where = f"on {counted(edition.cases, 'case')} among {count(edition.terms)} terms"
+    scored = "" if edition.scored == edition.cases else f"{count(edition.scored)} of "
+    where = f"on {scored}{counted(edition.cases, 'case')} among {count(edition.terms)} terms"
     comparison = edition.comparison
     if comparison is None:
         title = heading(f"{results[0].system} {where}")
-        return [title, Paragraph(""), FittedTable(score_columns(results))]
-    parts: list[Any] = [heading(f"{comparison.primary} {where}, best first"), Paragraph("")]
-    parts += [FittedTable(primary_columns(comparison))]
+        return [title, Paragraph(""), FittedTable(_with_luck(score_columns(results), results))]
+    whose = f" of {edition.model}" if edition.model else ""
+    parts: list[Any] = [heading(f"{comparison.primary}{whose} {where}, best first"), Paragraph("")]
+    parts += [_table(edition, primary_columns(comparison))]
     parts += [Paragraph(line) for line in partial_lines(comparison)]
-    return [*parts, Paragraph(""), FittedTable(brief_columns(comparison))]
+    return [*parts, Paragraph(""), _table(edition, brief_columns(comparison))]
+
+
+def _table(edition: PhenotypeEdition, columns: Sequence[Column]) -> FittedTable:
+    """The table with the systems as they are called; one whose run is not complete keeps its mark."""
+    called = edition.called
+    marked = {f"{name}{PARTIAL}": f"{short}{PARTIAL}" for name, short in called.items()}
+    names = called | marked
+    return FittedTable(
+        [
+            replace(
+                column,
+                head="mode" if edition.model else column.head,
+                cells=[names.get(cell, cell) for cell in column.cells],
+            )
+            if column.head == "system"
+            else column
+            for column in columns
+        ]
+    )
+
+
+def _with_luck(columns: Sequence[Column], results: Sequence[Result]) -> list[Column]:
+    """The columns of every metric, in which a chance level that is small does not look like 0."""
+    names = dict.fromkeys(name for result in results for name in result.names)
+    luck = [result[name].chance for name in names for result in results if name in result.estimates]
+    cells = [
+        _luck(value) if cell.strip("0.") == "" else cell
+        for column in columns
+        if column.head == "chance"
+        for cell, value in zip(column.cells, luck, strict=True)
+    ]
+    return [replace(column, cells=cells) if column.head == "chance" else column for column in columns]
 
 
 def brief_columns(comparison: Comparison) -> list[Column]:
@@ -118,53 +167,77 @@ def _caption(edition: PhenotypeEdition, results: Sequence[Result]) -> str:
 
 
 def slices_part(edition: PhenotypeEdition) -> list[Any]:
-    """The primary metric on parts of the cases, a column a system."""
+    """The primary metric on parts of the cases, a row a part and system."""
     first = edition.systems[0].slices
     if not first:
         return []
     metric = first[0].estimate.metric
+    rows = [
+        (
+            part.slices[at].name if part is edition.systems[0] else "",
+            part.slices[at].value if part is edition.systems[0] else "",
+            f"{count(each.estimate.n)}{_SPARSE if each.few else ''}" if part is edition.systems[0] else "",
+            part.result.system,
+            figure(part.slices[at].estimate.value, _PLACES),
+            span(part.slices[at].estimate.interval, _PLACES),
+        )
+        for at, each in enumerate(first)
+        for part in edition.systems
+    ]
+    names, values, sizes, systems, figures, reaches = zip(*rows, strict=True)
+    level = percent(first[0].estimate.interval.level)
     columns = [
-        Column("slice", [each.name for each in first]),
-        Column("", [each.value for each in first], shortens="end"),
-        Column("n", [f"{count(each.estimate.n)}{_SPARSE if each.few else ''}" for each in first], right=True),
+        Column("slice", names),
+        Column("", values, shortens="end"),
+        Column("n", sizes, right=True),
+        Column("system", systems, shortens="middle"),
+        Column(metric, figures, right=True),
+        Column(f"{level} interval", reaches, right=True, rank=1),
     ]
     alone = len(edition.systems) == 1
-    for part in edition.systems:
-        cells = [_slice_cell(each.estimate, alone=alone) for each in part.slices]
-        columns.append(Column(metric if alone else part.result.system, cells, right=True))
     parts: list[Any] = [
         Paragraph(""),
         heading(f"{metric} on parts of the cases"),
         Paragraph(""),
-        FittedTable(columns),
+        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
     ]
     if any(each.few for each in first):
         parts.append(Paragraph(f"{_SPARSE} few cases: such a figure says little."))
     return parts
 
 
-def _slice_cell(estimate: Estimate, *, alone: bool) -> str:
-    value = figure(estimate.value, _PLACES)
-    return f"{value} {span(estimate.interval, _PLACES)}" if alone else value
-
-
 def diagnosis_part(edition: PhenotypeEdition) -> list[Any]:
-    """What each system makes of the ontology's own labels."""
+    """What each system makes of the ontology's own labels, a row a figure and system."""
     diagnosed = [part for part in edition.systems if part.diagnosis]
     if not diagnosed:
         return []
-    first = diagnosed[0].diagnosis
-    columns = [Column("diagnosis", [each.metric for each in first])]
-    for part in diagnosed:
-        cells = [f"{figure(each.value, 3)} {span(each.interval, 3)}" for each in part.diagnosis]
-        columns.append(Column(part.result.system, cells, right=True))
-    columns.append(Column("chance", [figure(each.chance, 3) for each in first], right=True, rank=3))
-    columns.append(Column("n", [count(each.n) for each in first], right=True, rank=2))
+    rows = [
+        (
+            each.diagnosis[at].metric if each is diagnosed[0] else "",
+            each.result.system,
+            figure(each.diagnosis[at].value, _PLACES),
+            span(each.diagnosis[at].interval, _PLACES),
+            _luck(each.diagnosis[at].chance),
+            count(each.diagnosis[at].n),
+        )
+        for at in range(len(diagnosed[0].diagnosis))
+        for each in diagnosed
+    ]
+    metrics, systems, figures, reaches, luck, sizes = zip(*rows, strict=True)
+    columns = [
+        Column("diagnosis", metrics),
+        Column("system", systems, shortens="middle"),
+        Column("estimate", figures, right=True),
+        Column("interval", reaches, right=True, rank=1),
+        Column("chance", luck, right=True, rank=3),
+        Column("n", sizes, right=True, rank=2),
+    ]
+    alone = len(edition.systems) == 1
     return [
         Paragraph(""),
         heading("What the systems make of the ontology"),
         Paragraph(""),
-        FittedTable(columns),
+        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
         Paragraph(
             "Labels of a random sample are asked like any text. Self-match: the term itself comes first. "
             "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "

@@ -35,14 +35,23 @@ class Column:
     @property
     def width(self) -> int:
         """How wide its widest entry is on a screen."""
-        from rich.cells import cell_len
-
-        return max(map(cell_len, (self.head, *self.cells)))
+        return max(map(cell_width, (self.head, *self.cells)))
 
     @property
     def slack(self) -> int:
-        """By how much it may be shortened."""
-        return max(0, self.width - SHORTEST[self.shortens]) if self.shortens else 0
+        """By how much it may be shortened; different names stay different."""
+        if not self.shortens:
+            return 0
+        least = max(SHORTEST[self.shortens], cell_width(self.head))
+        if self.shortens == "middle":
+            different = len(set(self.cells))
+            fits = range(least, self.width)
+            least = next((at for at in fits if len(set(self.narrowed(at).cells)) == different), self.width)
+        return max(0, self.width - least)
+
+    def narrowed(self, width: int) -> Column:
+        """The same column with its cells cut to a width."""
+        return replace(self, cells=[shortened(cell, width, self.shortens) for cell in self.cells])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +113,11 @@ def fit(columns: Sequence[Column], width: int) -> tuple[list[Column], list[Colum
         extras = [column for column in droppable if column.extra]
         # Extras may be shortened for their own sake, never the others for the sake of an extra.
         slack = sum(column.slack for column in extras or shown)
-        if excess <= slack or not droppable:
+        if excess <= slack or len(shown) == 1:
             break
-        least = max(extras or droppable, key=lambda column: column.rank)
+        # What always stays gives way from the right when there is nothing else to drop: a column that is
+        # named as missing serves better than half a figure.
+        least = max(extras or droppable, key=lambda column: column.rank) if droppable else shown[-1]
         shown.remove(least)
         dropped.append(least)
     missed = [column for column in columns if column in dropped]
@@ -120,20 +131,26 @@ def total_width(columns: Sequence[Column]) -> int:
 
 def _narrowed(columns: list[Column], excess: int) -> list[Column]:
     """Take the excess away from the columns that can be shortened, extras first, then the widest."""
-    fitted = list(columns)
-    while excess > 0 and any(column.slack for column in fitted):
+    slack = [column.slack for column in columns]
+    widths = [column.width for column in columns]
+    while excess > 0 and any(slack):
         at = max(
-            (at for at, column in enumerate(fitted) if column.slack),
-            key=lambda index: (fitted[index].extra, fitted[index].width),
+            (at for at, left in enumerate(slack) if left), key=lambda at: (columns[at].extra, widths[at])
         )
-        limit = max(fitted[at].width - 1, len(fitted[at].head))
-        if limit == fitted[at].width:
-            break
-        whole = columns[at]
-        cells = [shortened(cell, limit, whole.shortens) for cell in whole.cells]
-        fitted[at] = replace(whole, cells=cells)
+        slack[at] -= 1
+        widths[at] -= 1
         excess -= 1
-    return fitted
+    return [
+        column if column.width == width else column.narrowed(width)
+        for column, width in zip(columns, widths, strict=True)
+    ]
+
+
+def cell_width(text: str) -> int:
+    """How many columns of a screen a text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def shortened(text: str, width: int, what: str = "middle") -> str:

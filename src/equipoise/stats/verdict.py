@@ -25,7 +25,7 @@ def sentences(comparison: Comparison, noun: str = "unit") -> str:
     """
     if comparison.leader is None:
         return (
-            f"No system has a value of {comparison.primary} on these {_units(comparison, noun)}. "
+            f"No system has a value of {comparison.primary} on these {_units(comparison, comparison.n, noun)}. "
             "Nothing can be said about which is better."
         )
     return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader, noun)}"
@@ -84,7 +84,8 @@ def _what_is_open(comparison: Comparison, leader: str, noun: str) -> str:
         return f"Behind it the data cannot tell {first}: {_separation(comparison, undecided[0], noun)}."
     told = "The two systems" if len(scored) == 2 else f"All {len(scored)} systems"
     leading = comparison.contrast(leader, next(name for name in scored if name != leader))
-    return f"{told} are told apart by these {_units(comparison, leading, noun)}{_reach(leading, len(scored))}."
+    units = _units(comparison, leading.n, noun)
+    return f"{told} are told apart by these {units}{_reach(leading, len(scored))}."
 
 
 def _separation(comparison: Comparison, seen: Contrast, noun: str) -> str:
@@ -97,11 +98,11 @@ def _separation(comparison: Comparison, seen: Contrast, noun: str) -> str:
         return (
             f"about {_rounded(seen.needed.value)} {noun}s would separate {seen.a} and {seen.b} "
             f"if the difference seen, {_difference(seen)}, is the true one; "
-            f"there are {_units(comparison, seen, noun)}"
+            f"there are {_units(comparison, seen.n, noun)}"
         )
     return (
-        f"{_units(comparison, seen, noun)} are about enough for the difference between {seen.a} and {seen.b}, "
-        f"{_difference(seen)}, in a single test, but not for this one ({comparison.family})"
+        f"{_units(comparison, seen.n, noun)} are about enough for the difference between {seen.a} and "
+        f"{seen.b}, {_difference(seen)}, in a single test, but not for this one ({comparison.family})"
     )
 
 
@@ -141,10 +142,10 @@ def _difference(seen: Contrast) -> str:
     return figure(size, max(decimals(seen.interval), first))
 
 
-def _units(comparison: Comparison, seen: Contrast, noun: str) -> str:
-    """How many units the contrast rests on: those where both systems are defined."""
+def _units(comparison: Comparison, n: int, noun: str) -> str:
+    """So many units; a contrast rests on those where both systems are defined."""
     within = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
-    return f"{seen.n:,} {noun}{'' if seen.n == 1 else 's'}{within}"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}{within}"
 
 
 def _listed(names: Sequence[str]) -> str:

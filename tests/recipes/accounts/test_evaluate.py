@@ -3,46 +3,60 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
+from equipoise.errors import (
+    DuplicateError,
+    NotFiniteError,
+    ParameterError,
+    StoreError,
+    UndefinedError,
+    UnknownNameError,
+)
 from equipoise.hierarchy.embedded import Embedded, read_vectors
 from equipoise.hierarchy.tree import Tree
-from equipoise.recipes.accounts import evaluate_tree
+from equipoise.recipes.accounts import evaluate_tree, training
 from equipoise.recipes.accounts.evaluation import AccountsEvaluation
+from equipoise.recipes.accounts.findings import gathered
 from equipoise.recipes.accounts.pictures import Gallery
 from equipoise.recipes.accounts.settings import Cell, checked_settings
 from equipoise.recipes.accounts.store import read_kept_tree
 from equipoise.recipes.accounts.training import trained
 from equipoise.run.evaluate import compare
 from equipoise.run.store import read_run
+from equipoise.types import Finding, Severity
 
-QUICK: dict[str, Any] = {"rates": [0.3], "options": {"epochs": 12}, "resamples": 60}
+QUICK: dict[str, Any] = {"rates": [0.3], "options": {"epochs": 8}, "resamples": 40}
+
+
+Kept = tuple[AccountsEvaluation, Path]
 
 
 @pytest.fixture(scope="module")
-def found(chart: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[AccountsEvaluation, Path]:
+def found(chart: Tree, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """One evaluation, and the folder that it was kept in."""
     folder = tmp_path_factory.mktemp("accounts") / "results"
     return evaluate_tree(chart, "lorentz", [2, 4], output=folder, **QUICK), folder
 
 
-def test_a_euclidean_and_a_random_embedding_always_stand_beside(found: tuple[Any, Path]) -> None:
+def test_a_euclidean_and_a_random_embedding_always_stand_beside(found: Kept) -> None:
     systems = [each.system for each in found[0].judged]
     assert systems == ["lorentz-2", "lorentz-4", "euclidean-2", "euclidean-4", "random-2", "random-4"]
 
 
-def test_what_was_trained_is_told_from_what_knows_nothing(found: tuple[Any, Path]) -> None:
+def test_what_was_trained_is_told_from_what_knows_nothing(found: Kept) -> None:
     bands = found[0].comparison.bands
     assert not set(bands["lorentz-4"]) & set(bands["random-4"])
     assert found[0]["random-4"].mean_rank.value == pytest.approx(len(found[0].tree) / 2, rel=0.25)
 
 
-def test_trained_embedders_are_tuned_on_equal_terms(found: tuple[Any, Path]) -> None:
+def test_trained_embedders_are_tuned_on_equal_terms(found: Kept) -> None:
     assert "EQ203" not in {finding.code for finding in found[0].findings}
     tried = {each.system: each.result.settings.get("grid") for each in found[0].judged}
     assert tried["lorentz-2"] == tried["euclidean-2"] == {"rate": [0.3]}
@@ -50,12 +64,12 @@ def test_trained_embedders_are_tuned_on_equal_terms(found: tuple[Any, Path]) -> 
 
 
 def test_the_lowest_loss_decides_the_rate(chart: Tree) -> None:
-    settings = checked_settings("euclidean", [2], rates=[1e-6, 0.3], options={"epochs": 12})
+    settings = checked_settings("euclidean", [2], rates=[1e-6, 0.3], options={"epochs": 6})
     best = trained(chart, Cell("euclidean", 2), settings, seed=0)
     assert best.settings["rate"] == 0.3
 
 
-def test_runs_are_read_by_whatever_reads_runs(found: tuple[Any, Path]) -> None:
+def test_runs_are_read_by_whatever_reads_runs(found: Kept) -> None:
     evaluation, folder = found
     runs = [read_run(path) for path in evaluation.runs(folder)]
     for judged, run in zip(evaluation.judged, runs, strict=True):
@@ -65,7 +79,7 @@ def test_runs_are_read_by_whatever_reads_runs(found: tuple[Any, Path]) -> None:
     assert runs[0].details["assets.0"].expected == ("assets",)
 
 
-def test_the_folder_keeps_tree_vectors_and_figures(found: tuple[Any, Path]) -> None:
+def test_the_folder_keeps_tree_vectors_and_figures(found: Kept) -> None:
     evaluation, folder = found
     assert read_kept_tree(folder).fingerprint == evaluation.tree.fingerprint
     kept = read_vectors(folder / "vectors" / "lorentz-2.npz")
@@ -74,19 +88,69 @@ def test_the_folder_keeps_tree_vectors_and_figures(found: tuple[Any, Path]) -> N
     assert [each["system"] for each in told["systems"]] == [each.system for each in evaluation.judged]
 
 
-def test_the_same_call_again_trains_nothing_and_says_the_same(found: tuple[Any, Path], chart: Tree) -> None:
+def test_the_same_call_again_trains_nothing_and_says_the_same(found: Kept, chart: Tree) -> None:
     evaluation, folder = found
     again = evaluate_tree(chart, "lorentz", [2, 4], output=folder, **QUICK)
     assert again.resumed == tuple(each.system for each in evaluation.judged)
     assert [each.mean_rank for each in again.judged] == [each.mean_rank for each in evaluation.judged]
 
 
-def test_other_settings_or_another_tree_are_trained_anew(chart: Tree, tmp_path: Path) -> None:
-    evaluate_tree(chart, "lorentz", [2], output=tmp_path, **QUICK)
-    other = evaluate_tree(chart, "lorentz", [2], output=tmp_path, **{**QUICK, "options": {"epochs": 3}})
+def test_other_settings_are_trained_anew(chart: Tree, tmp_path: Path) -> None:
+    evaluate_tree(chart, [], [2], output=tmp_path, **QUICK)
+    other = evaluate_tree(chart, [], [2], output=tmp_path, **{**QUICK, "options": {"epochs": 3}})
     assert other.resumed == ("random-2",)
-    part = evaluate_tree(chart.taken(np.arange(20)), "lorentz", [2], output=tmp_path, **QUICK)
-    assert part.resumed == ()
+
+
+def test_the_folder_of_another_tree_is_refused_and_left_as_it_was(found: Kept, chart: Tree) -> None:
+    folder = found[1]
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(StoreError, match="holds another tree: a small chart with 40 nodes"):
+        evaluate_tree(chart.taken(np.arange(20)), "lorentz", [2], output=folder, **QUICK)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_what_cannot_be_judged_leaves_nothing_behind(chart: Tree, tmp_path: Path) -> None:
+    rows = np.full((len(chart), 2), np.nan)
+    own = Embedded(chart.ids, chart.names, rows, "euclidean")
+    with pytest.raises(NotFiniteError):
+        evaluate_tree(chart, [], [2], vectors={"mine": own}, output=tmp_path / "results", **QUICK)
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".json", ".npz")]
+    with pytest.raises(UndefinedError, match="has no edge"):
+        evaluate_tree(Tree.of(["a", "b"], []), "lorentz", [2], output=tmp_path / "results", **QUICK)
+
+
+class Wild:
+    """Trains as told: the loss and the points that go with each rate."""
+
+    def __init__(self, ends: dict[float, tuple[float, float]], rate: float) -> None:
+        self.rate, self.end = rate, ends[rate]
+
+    def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Any = None) -> Embedded:
+        """Every point the same."""
+        loss, point = self.end
+        rows = np.full((len(tree), dim), point)
+        return Embedded(tree.ids, tree.names, rows, "euclidean", {"rate": self.rate}, (1.0, loss))
+
+
+@pytest.mark.parametrize("bad", [(np.nan, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_loss_or_a_point_that_is_not_finite_never_wins(
+    chart: Tree, monkeypatch: pytest.MonkeyPatch, bad: tuple[float, float], first: bool
+) -> None:
+    rates = [0.3, 0.1] if first else [0.1, 0.3]
+    ends = {0.1: (5.0, 1.0), 0.3: bad}
+    monkeypatch.setattr(training, "embedder", lambda name, rate: Wild(ends, rate))
+    settings = replace(checked_settings("euclidean", [2]), rates=tuple(rates))
+    assert trained(chart, Cell("euclidean", 2), settings, seed=0).settings["rate"] == 0.1
+
+
+def test_training_that_leaves_no_finite_point_is_an_error_that_names_the_rate(
+    chart: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "embedder", lambda name, rate: Wild({0.3: (0.0, np.nan)}, rate))
+    settings = replace(checked_settings("euclidean", [2]), rates=(0.3,))
+    with pytest.raises(ParameterError, match=r"euclidean-2: training at the rate 0\.3 left 40 of 40 points"):
+        trained(chart, Cell("euclidean", 2), settings, seed=0)
 
 
 def test_vectors_of_ones_own_are_judged_beside(chart: Tree) -> None:
@@ -106,7 +170,7 @@ def test_several_seeds_have_a_spread(chart: Tree) -> None:
     assert over.values[0] == found["random-2"].mean_rank.value
 
 
-def test_the_frame_has_a_row_an_embedding(found: tuple[Any, Path]) -> None:
+def test_the_frame_has_a_row_an_embedding(found: Kept) -> None:
     pytest.importorskip("pandas")
     frame = found[0].frame()
     assert frame["system"].tolist() == [each.system for each in found[0].judged]
@@ -116,7 +180,7 @@ def test_the_frame_has_a_row_an_embedding(found: tuple[Any, Path]) -> None:
     assert frame["map"].between(0, 1).all()
 
 
-def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: tuple[Any, Path]) -> None:
+def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: Kept) -> None:
     evaluation, folder = found
     kept, held = Gallery.read(folder), Gallery.of(evaluation)
     assert kept.system == held.system == "lorentz-2"
@@ -126,7 +190,61 @@ def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: tuple[An
         "dimensions-mr",
         "dimensions-map",
     ]
-    assert kept.map().spec == held.map().spec
+    for one, other in zip(kept.pictures(), held.pictures(), strict=True):
+        assert one.spec == other.spec  # the order of the systems decides colours and marks
+
+
+def test_runs_of_other_settings_are_not_drawn_among_those_of_the_last(chart: Tree, tmp_path: Path) -> None:
+    options = {**QUICK, "relation": "closure", "options": {"epochs": 2}, "resamples": 20}
+    evaluate_tree(chart, [], [2, 3], output=tmp_path, **options)
+    evaluate_tree(chart, [], [4], output=tmp_path, **{**options, "relation": "parent"})
+    assert [each.system for each in Gallery.read(tmp_path, "euclidean-4").results] == [
+        "euclidean-4",
+        "random-4",
+    ]
+
+
+def test_a_text_model_keeps_its_name_in_the_folder(chart: Tree, tmp_path: Path) -> None:
+    evaluate_tree(
+        chart, [], [2], embedders=["text:hash"], output=tmp_path, **{**QUICK, "options": {"epochs": 2}}
+    )
+    drawn = Gallery.read(tmp_path, "text:hash").norms()
+    assert "Spearman" in drawn.spec["title"]["subtitle"]
+
+
+def test_vectors_that_lie_in_another_order_are_drawn_at_their_nodes(
+    found: Kept, chart: Tree, tmp_path: Path
+) -> None:
+    copied = Path(shutil.copytree(found[1], tmp_path / "copy"))
+    turned = read_vectors(copied / "vectors" / "lorentz-2.npz")
+    Embedded(turned.ids[::-1], turned.names[::-1], turned.vectors[::-1], "lorentz").write(
+        copied / "vectors" / "lorentz-2.npz"
+    )
+    assert np.array_equal(Gallery.read(copied, "lorentz-2").embedded.vectors, turned.vectors)
+
+
+def test_baselines_and_norms_are_not_held_against_chance(found: Kept) -> None:
+    for judged in found[0].judged:
+        codes = {finding.code for finding in judged.result.findings}
+        assert "EQ302" not in codes
+
+
+def test_what_is_asked_for_and_no_better_than_chance_is_an_issue(chart: Tree) -> None:
+    own = Embedded(chart.ids, chart.names, np.random.default_rng(3).normal(size=(len(chart), 2)), "euclidean")
+    judged = evaluate_tree(chart, [], [2], vectors={"mine": own}, **QUICK)
+    (finding,) = [each for each in judged.findings if each.code == "EQ302"]
+    assert finding.subject == "mine"
+    assert "NormDepth" not in finding.sentence
+    assert "cutoff" not in finding.remedy
+
+
+def test_figures_at_their_best_are_named_in_one_sentence() -> None:
+    ends = [("lorentz-5", "MedianRank 1.00"), ("lorentz-10", "MedianRank 1.00"), ("random-5", "MAP 1.00")]
+    told = [Finding("EQ303", Severity.TIP, name, "...", "...", (line,)) for name, line in ends]
+    (together,) = gathered([*told, told[0]])
+    assert together.subject == "lorentz-5, lorentz-10, random-5"
+    assert together.sentence.startswith("MedianRank, MAP can hardly improve")
+    assert together.evidence == tuple(f"{name}: {line}" for name, line in ends)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +257,7 @@ def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: tuple[An
         ({"rates": []}, ParameterError, "no learning rate is left"),
         ({"embedders": ["combinatoral"]}, UnknownNameError, "no tree embedder is called"),
         ({"level": 95}, ParameterError, "not between 0 and 1"),
+        ({"embedders": ["combinatorial"], "dims": [1, 2]}, ParameterError, "has two dimensions at least"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_the_work(

@@ -17,7 +17,7 @@ QUICK = Sure(resamples=60)
 
 
 def embedded(tree: Tree, name: str, dim: int = 3) -> Embedded:
-    options = {"epochs": 15} if name in ("lorentz", "poincare", "euclidean") else {}
+    options = {"epochs": 5} if name in ("lorentz", "poincare", "euclidean") else {}
     return embedder(name, **options).fit(tree, dim, 0)
 
 

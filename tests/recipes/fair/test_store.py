@@ -18,7 +18,7 @@ from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
 from equipoise.embed.model import Embedder
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
-from equipoise.recipes.fair import compare as module
+from equipoise.recipes.fair import cell as module
 from equipoise.recipes.fair import store, tuning
 from equipoise.recipes.fair.comparison import exit_code
 from equipoise.recipes.fair.result import METRIC, SOURCE_KEYS

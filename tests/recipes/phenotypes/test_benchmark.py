@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 from equipoise.data.cases import Case, read_cases
-from equipoise.errors import DuplicateError, PairingError, ParameterError, UnknownNameError
+from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.load import load_ontology
 from equipoise.ontology.ontology import Ontology
-from equipoise.recipes.phenotypes import compare_vectors, run_benchmark
+from equipoise.recipes.phenotypes import compare_vectors, engine, run_benchmark
 from equipoise.recipes.phenotypes.figures import figures
+from equipoise.recipes.phenotypes.pictures import charts_of
+from equipoise.recipes.phenotypes.store import folder_of
+from equipoise.report.phenotypes import phenotype_report
 from equipoise.run.evaluate import compare
 from equipoise.run.store import read_run
 
@@ -75,6 +78,35 @@ def test_the_chance_of_maxontsim_is_what_random_lists_reach(benchmark: Any) -> N
         for _ in range(300)
     ]
     assert result["MaxOntSim@3"].chance == pytest.approx(np.mean(drawn), abs=0.02)
+
+
+class Constant:
+    """A model to which every text is the same."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return np.ones((len(texts), 4))
+
+
+def test_equal_scores_earn_the_chance_level_on_every_metric(
+    ontology: Ontology, some_cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "KEPT", 3)
+    found = run_benchmark([Constant()], some_cases, ontology, ks=(1, 2, 3), **QUICK)[0]
+    for estimate in found.estimates.values():
+        assert estimate.value == pytest.approx(estimate.chance), estimate.metric
+
+
+@pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic", "by_id"])
+@pytest.mark.parametrize("model", ["bm25:", "tfidf:", "hash"])
+def test_no_figure_depends_on_how_many_terms_are_kept(
+    model: str, ties: str, ontology: Ontology, some_cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def figures_of(kept: int) -> dict[str, float]:
+        monkeypatch.setattr(engine, "KEPT", kept)
+        found = run_benchmark(model, some_cases, ontology, multi=True, ks=(1, 3, 5), ties=ties, **QUICK)
+        return {name: estimate.value for name, estimate in found[0].estimates.items()}
+
+    assert figures_of(1) == pytest.approx(figures_of(len(ontology)))
 
 
 def test_models_are_compared_and_cases_sliced(benchmark: Any) -> None:
@@ -184,6 +216,15 @@ def test_the_charts_are_written_where_they_can_be_drawn(
     assert {file.stem for file in (tmp_path / "visualizations").glob("*.svg")} == names
 
 
+def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
+    ontology: Ontology, some_cases: tuple[Case, ...]
+) -> None:
+    found = compare_vectors(
+        "tfidf:", some_cases, ontology, strategies=["all_max", "label_only"], single=False, **QUICK
+    )
+    assert [each.name for each in charts_of(found)][-1] == "strategies"
+
+
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     found = run_benchmark("tfidf:", some_cases, ontology, device="cuda", **QUICK)
     assert found.edition.notes[-1] == "tfidf: runs on the processor: a device is for models of the kind st:"
@@ -216,8 +257,57 @@ def test_a_strategy_named_twice_and_nothing_to_compare_are_refused(
 ) -> None:
     with pytest.raises(DuplicateError):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", "all_max"])
-    with pytest.raises(ParameterError, match="nothing to compare"):
-        compare_vectors("tfidf:", some_cases, ontology, strategies=[], single=False)
+    for single in (True, False):
+        with pytest.raises(ParameterError, match="nothing to compare"):
+            compare_vectors("tfidf:", some_cases, ontology, strategies=[], single=single)
+
+
+def test_strategies_whose_names_look_alike_get_a_folder_each(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    alike = ["label - 0.1*definition", "label/0.1 - definition"]
+    compare_vectors("tfidf:", some_cases, ontology, strategies=alike, single=False, output=tmp_path, **QUICK)
+    stored = [read_run(run).result.system for run in (tmp_path / "runs").iterdir()]
+    assert set(stored) == {f"tfidf: ({each})" for each in alike}
+    long = "+".join(["label"] * 60)
+    assert folder_of(f"use ({long})") != folder_of(f"use ({long}+label)")
+    assert len(folder_of(f"use ({long})")) < 120
+
+
+def test_a_strategy_is_the_same_in_capitals(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    found = run_benchmark("tfidf:", some_cases, ontology, multi=True, strategy="ALL_MAX", **QUICK)
+    assert list(found.results) == ["tfidf: (all_max)"]
+    with pytest.raises(DuplicateError, match="all_max is named twice"):
+        compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", " ALL_MAX "])
+
+
+def test_weights_are_those_of_the_weighted_strategy(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    options: dict[str, Any] = {"strategies": ["all_weighted", "label_only"], "single": False, **QUICK}
+    found = compare_vectors("tfidf:", some_cases, ontology, weights=[1, 0, 0], **options)
+    weighted, label = (each.seen.ranks.tolist() for each in found.outcomes)
+    assert weighted == label
+    with pytest.raises(ParameterError, match="all_weighted, which is not compared"):
+        compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max"], weights=[1, 0, 0])
+
+
+def test_cases_without_any_term_and_refused_settings_leave_no_folder(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    bare = [replace(case, expected=()) for case in some_cases]
+    with pytest.raises(InputError, match="none of 6 cases has an expected term"):
+        run_benchmark("tfidf:", bare, ontology, output=tmp_path / "out")
+    with pytest.raises(ParameterError, match="no upper bound"):
+        run_benchmark("tfidf:", some_cases, ontology, measure="resnik", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    given = [replace(some_cases[0], expected=()), *some_cases[1:]]
+    found = compare_vectors("hash", given, ontology, strategies=["all_max"], **QUICK)
+    title = str(phenotype_report(found.edition)[0])
+    assert "on 5 of 6 cases" in title
+    assert "6 cases" not in found.verdict()
+    assert "5 cases" in found.verdict()
 
 
 def test_the_samples_run_on_the_real_ontology() -> None:

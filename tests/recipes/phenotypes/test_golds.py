@@ -30,5 +30,11 @@ def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_slips() ->
     assert examine(expected(1, 3, 500, 1900)) == ()
     assert examine(expected(1, 3, 2, 80, 1999, 1, 2001, nearest=0.8)) == ()
     assert examine(expected(1, 5000, 6000, 7000)) == ()
+    assert examine(expected(*[1] * 47, 5000, 6000, 7000)) == ()
     assert examine(expected(1, 1, 1, 1, 1, 1, 90, candidates=100)) == ()
     assert examine(expected(1, 1, 1, 1, 1, 1, float("inf"))) == ()
+
+
+def test_two_slips_are_named_even_among_few_terms() -> None:
+    (finding,) = examine(expected(*[1] * 16, 5000, 6000))
+    assert len(finding.evidence) == 2

@@ -36,6 +36,13 @@ def test_ids_that_lead_nowhere_are_all_named_with_what_to_use(ontology: Ontology
     assert "case c2: signs 2026-01-01 has no term 'T:0777'" in caught.value.excerpt
 
 
+def test_of_many_unknown_ids_all_are_named(ontology: Ontology) -> None:
+    names = [f"T:{number}" for number in range(700, 712)]
+    with pytest.raises(UnknownNameError) as caught:
+        truth_of(cases([{"text": "a", "hpo_ids": names}]), ontology)
+    assert all(name in caught.value.excerpt for name in names)
+
+
 def test_unknown_ids_can_be_left_out_by_name(ontology: Ontology) -> None:
     given = cases([{"text": "a", "hpo_ids": ["T:98"]}, {"text": "b", "hpo_ids": ["T:98", "T:04"]}])
     truth = truth_of(given, ontology, skip_unknown=True)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import exits, options
+from equipoise.cli.engines import engine_options, running
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.several import Several, SeveralCommand
 from equipoise.types import labelled
 
 if TYPE_CHECKING:
     from equipoise.recipes.fair.comparison import FairComparison
+    from equipoise.run.engines.base import Engine
 
 HELP = """
 \b
@@ -29,7 +31,8 @@ questions are printed beside, named as optimistic.
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
 JSONL with "question", "answer" and, where they are known, "category" and "difficulty". With
 -o FOLDER, results.json, a run directory a model and the charts are written; typed again, the
-command goes on where it was. With -o FILE.json, only a list of the results is.
+command goes on where it was. With -o FILE.json, only a list of the results is. With --engine ray
+each model runs on a machine of a cluster; the figures are the same.
 """
 
 ABSENT_HELP = "A question whose answer the document lacks: stop, count a miss, or leave it out."
@@ -121,6 +124,7 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write results here; a name in .json gets only a list."
 )
+@engine_options
 @options.fail_option
 @options.output_options
 @pass_output
@@ -134,6 +138,7 @@ def compare(
     threads: int,
     output: str | None,
     fail_on: str | None,
+    engine: Engine,
     **settings: Any,
 ) -> int:
     """See ``HELP``."""
@@ -148,9 +153,13 @@ def compare(
         refuse_unwritable(Path(output))
     checked = checked_settings(chunkers=chunker_names, **settings)
     named = named_models(models)
-    plan = planned(read_documents(*documents), read_fixture(fixture), checked)
-    with out.progress(len(named) * (len(plan.shelved) + 1)) as step:
-        found = compare_models(named, plan, threads=threads, step=step, output=output, command=out.command)
+    text, asked = read_documents(*documents), read_fixture(fixture)
+    with running(engine, out):
+        plan = planned(text, asked, checked)
+        with out.progress(len(named) * (len(plan.shelved) + 1)) as step:
+            found = compare_models(
+                named, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
+            )
     _show(out, found, output)
     return _code(out, found, fail_on)
 

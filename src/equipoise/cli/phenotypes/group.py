@@ -12,7 +12,9 @@ COMMANDS = {
     "benchmark": Entry(
         "equipoise.cli.phenotypes.benchmark:benchmark", "Measure and compare models on cases."
     ),
-    "extract": Entry("equipoise.cli.phenotypes.extract:extract", "Find the terms of a note, and who has them."),
+    "extract": Entry(
+        "equipoise.cli.phenotypes.extract:extract", "Find the terms of a note, and who has them."
+    ),
     "extraction": Entry(
         "equipoise.cli.phenotypes.extraction.group:extraction", "Measure and tune extraction on documents."
     ),

@@ -28,6 +28,9 @@ they count. What a term says, its information content, comes from the graph alon
 Alternative and replaced ids are followed, and it is said. --ontology takes any OBO or OBO-graph JSON file.
 """
 
+_SIDE_BY_SIDE = 3
+"""So many measures fit side by side."""
+
 
 @click.command(help=HELP, short_help="How alike terms are.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
@@ -132,19 +135,11 @@ def _facts(
 def _parts(
     ontology: Ontology, bound: list[Similarity], given: list[Resolved], rows: list[dict[str, Any]]
 ) -> list[Any]:
-    from equipoise.report.table import Column, FittedTable
+    from equipoise.report.table import FittedTable
     from equipoise.report.terminal import Paragraph
-    from equipoise.stats.numbers import figure
 
     terms = [Paragraph(_introduced(ontology, each)) for each in given]
-    columns = [Column("term", [row["a"] for row in rows]), Column("with", [row["b"] for row in rows])]
-    for each in bound:
-        cells = [figure(row["similarity"][each.measure.name], 3) for row in rows]
-        columns.append(Column(each.measure.name, cells, right=True))
-    columns += [
-        Column("edges", ["none" if row["edges"] is None else str(row["edges"]) for row in rows], right=True),
-        Column("meet in", [_meeting(row["ancestor"]) for row in rows], shortens="end", rank=1),
-    ]
+    columns = _by_measure(bound, rows) if len(bound) > _SIDE_BY_SIDE else _by_pair(bound, rows)
     formulas = [Paragraph(f"{each.measure.name}: {each.measure.formula}") for each in bound]
     return [
         *terms,
@@ -156,6 +151,46 @@ def _parts(
     ]
 
 
+def _by_pair(bound: list[Similarity], rows: list[dict[str, Any]]) -> list[Any]:
+    """A row a pair, a column a measure."""
+    from equipoise.report.table import Column
+    from equipoise.stats.numbers import figure
+
+    columns = [Column("term", [row["a"] for row in rows]), Column("with", [row["b"] for row in rows])]
+    for each in bound:
+        cells = [figure(row["similarity"][each.measure.name], 3) for row in rows]
+        columns.append(Column(each.measure.name, cells, right=True))
+    return [*columns, *_where(rows)]
+
+
+def _by_measure(bound: list[Similarity], rows: list[dict[str, Any]]) -> list[Any]:
+    """A row a pair and measure: many measures side by side would not fit."""
+    from equipoise.report.table import Column
+    from equipoise.stats.numbers import figure
+
+    again = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(bound) - 1)
+    pairs = [each for row in rows for each in (row, *again)]
+    cells = [figure(row["similarity"][each.measure.name], 3) for row in rows for each in bound]
+    return [
+        Column("term", [row["a"] for row in pairs]),
+        Column("with", [row["b"] for row in pairs]),
+        Column("measure", [each.measure.name for _ in rows for each in bound]),
+        Column("similarity", cells, right=True),
+        *_where(pairs),
+    ]
+
+
+def _where(rows: list[dict[str, Any]]) -> list[Any]:
+    """How far apart the terms are, and where they meet."""
+    from equipoise.report.table import Column
+
+    edges = ["none" if row["edges"] is None else str(row["edges"]) for row in rows]
+    return [
+        Column("edges", edges, right=True),
+        Column("meet in", [_meeting(row["ancestor"]) for row in rows], shortens="end", rank=1),
+    ]
+
+
 def _introduced(ontology: Ontology, given: Resolved) -> str:
     """The id with its label, and what the given id was where it is another one."""
     term = f"{ontology.ids[given.term]} {ontology.labels[given.term]}"
@@ -163,5 +198,7 @@ def _introduced(ontology: Ontology, given: Resolved) -> str:
     return f"{term} (given as {given.id}{how})" if how else term
 
 
-def _meeting(ancestor: dict[str, str] | None) -> str:
+def _meeting(ancestor: dict[str, str] | str | None) -> str:
+    if isinstance(ancestor, str):
+        return ancestor
     return "nowhere" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"

@@ -136,7 +136,8 @@ def open_index(
         return _opened(place, components(ontology, multi))
     except StoreError as error:
         command = _command(folder, ontology, model.card.spec, multi)
-        raise StoreError(error.sentence, hint=f"build it again, which embeds what is new: {command}") from error
+        hint = f"build it again, which embeds what is new: {command}"
+        raise StoreError(error.sentence, hint=hint) from error
 
 
 def absent_index(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> StoreError:

@@ -1,4 +1,4 @@
-"""What the checks say of many embeddings of one tree, told once."""
+"""What the checks say of many embeddings of one tree: told once, with remedies that fit a tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from equipoise.recipes.accounts.settings import Cell, Settings
 from equipoise.stats.result import Result
 from equipoise.types import Finding
 
-NOT_ABOVE_CHANCE, AT_THE_CEILING, MAP_IS_MRR = "EQ302", "EQ303", "EQ305"
+NOT_ABOVE_CHANCE, AT_THE_CEILING, TOO_FEW, MAP_IS_MRR = "EQ302", "EQ303", "EQ304", "EQ305"
+REMEDIES = {
+    NOT_ABOVE_CHANCE: "train longer or in more dimensions, or accept that the vectors do not know the tree",
+    AT_THE_CEILING: "compare on MR or MAP, or rank all relatives: --relation closure",
+    TOO_FEW: "judge on a larger tree, or report the embeddings as tied",
+}
+"""A tree has as many nodes as it has, and no cutoffs: the usual advice would not help."""
 
 
 def quiet_baseline(result: Result, cell: Cell, settings: Settings) -> Result:
@@ -24,14 +30,18 @@ def gathered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each finding once, those of figures at their best value as one, without what the report says anyway.
 
     >>> from equipoise.types import Severity
-    >>> one, two = (Finding("EQ303", Severity.TIP, name, "MAP", evidence=("MAP 1.00",)) for name in "ab")
+    >>> one, two = (Finding("EQ303", Severity.TIP, name, "", "", ("MAP 1.00",)) for name in "ab")
     >>> found = gathered([one, two])
     >>> print(found[0].subject, found[0].sentence, sep=": ")
     a, b: MAP can hardly improve any further and cannot tell good embeddings apart
     """
-    told = [each for each in dict.fromkeys(findings) if each.code != MAP_IS_MRR]
+    told = [
+        replace(each, remedy=REMEDIES.get(each.code, each.remedy))
+        for each in dict.fromkeys(findings)
+        if each.code != MAP_IS_MRR
+    ]
     full = [each for each in told if each.code == AT_THE_CEILING]
-    if len(full) < 2:
+    if not full:
         return tuple(told)
     figures = dict.fromkeys(line.split()[0] for each in full for line in each.evidence)
     together = replace(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,27 @@ from equipoise.checks.base import counted
 from equipoise.embed.chunk.tokens import Words
 from equipoise.errors import EquipoiseError, PartialError
 from equipoise.recipes.fair.absent import settle_absent
+from equipoise.recipes.fair.cell import Cell, Measured, measure
 from equipoise.recipes.fair.comparison import FairComparison
 from equipoise.recipes.fair.engine import Step
 from equipoise.recipes.fair.findings import findings_of
 from equipoise.recipes.fair.material import material
-from equipoise.recipes.fair.models import loaded, named_models
-from equipoise.recipes.fair.outcome import Outcome, Plan, outcome, slices_of
+from equipoise.recipes.fair.models import named_models
+from equipoise.recipes.fair.outcome import Outcome, Plan, slices_of
 from equipoise.recipes.fair.result import OptimizationResult
 from equipoise.recipes.fair.settings import Settings, checked_settings
 from equipoise.recipes.fair.shelf import shelve
 from equipoise.recipes.fair.store import (
     RUNS,
     folder_names,
-    input_key,
     is_list,
-    read_outcome,
+    kept_outcome,
     refuse_unwritable,
     write_outcome,
 )
 from equipoise.recipes.fair.tuning import answer_folds
+from equipoise.run.engines.base import Engine
+from equipoise.run.engines.local import LocalEngine
 from equipoise.run.evaluate import compare
 from equipoise.run.progress import reported
 from equipoise.stats.comparison import Comparison
@@ -180,14 +183,12 @@ def compare_models(
     if target is not None:
         refuse_unwritable(target)
     runs = None if target is None or is_list(target) else target / RUNS
-    cells = [
-        Cell(name, model, None if runs is None else runs / folder, cache=cache, threads=threads)
-        for (name, model), folder in zip(models.items(), folder_names(models).values(), strict=True)
-    ]
+    paths = [None if runs is None else runs / folder for folder in folder_names(models).values()]
+    cells = [Cell(name, model, cache, threads) for name, model in models.items()]
     steps = len(models) * (len(plan.shelved) + 1)
     watched = None if runs is None else target
     with reported(watched, "fair comparison", steps, command=command, step=step) as tell:
-        done = dict(_measured(cells, plan, engine or LocalEngine(), tell, command))
+        done = dict(_measured(cells, paths, plan, engine or LocalEngine(), tell, command))
     ordered = {cell.name: done[cell.name] for cell in cells}
     failures = {name: each for name, each in ordered.items() if isinstance(each, EquipoiseError)}
     finished = {name: each for name, each in ordered.items() if isinstance(each, Measured)}
@@ -202,26 +203,30 @@ def compare_models(
 
 
 def _measured(
-    cells: Sequence[Cell], plan: Plan, engine: Engine, step: Step, command: Sequence[str]
+    cells: Sequence[Cell],
+    paths: Sequence[Path | None],
+    plan: Plan,
+    engine: Engine,
+    step: Step,
+    command: Sequence[str],
 ) -> Iterator[tuple[str, Measured | EquipoiseError]]:
     """Each model as it is finished, written where it has a place, or why it has no result."""
-    kept = [None if cell.path is None else kept_outcome(cell.path) for cell in cells]
+    kept = {place: found for place, path in enumerate(paths) if (found := kept_outcome(path)) is not None}
     offered = [
-        replace(cell, kept="" if found is None else found.key)
-        for cell, found in zip(cells, kept, strict=True)
+        replace(cell, kept=kept[place][0] if place in kept else "") for place, cell in enumerate(cells)
     ]
     for each in engine.map(measure, offered, plan, step=step, cores=max(cell.threads for cell in cells)):
-        cell = cells[each.place]
+        name, path = cells[each.place].name, paths[each.place]
         try:
             made = each.value()
         except Exception as error:  # whatever one model does, the others keep what they have
-            yield cell.name, _told(cell.name, error)
+            yield name, _told(name, error)
             continue
-        done = made if isinstance(made, Measured) else kept[each.place]
-        assert done is not None  # only what was offered is found to be still good
-        if cell.path is not None and done.outcome.stored is None:
-            write_outcome(cell.path, done.outcome, plan, done.key, command)
-        yield cell.name, done
+        if made is None:
+            made = Measured(*kept[each.place])
+        elif path is not None:
+            write_outcome(path, made.outcome, plan, made.key, command)
+        yield name, made
 
 
 def _told(name: str, error: Exception) -> EquipoiseError:

@@ -140,21 +140,24 @@ def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequ
     return write_run(path, done.result, manifest=manifest, details=done.details, tuning=done.tuning)
 
 
-def read_outcome(path: Path, key: str) -> Outcome | None:
-    """The finished run of the same inputs that lies there; None where there is none.
+def kept_outcome(path: Path | None) -> tuple[str, Outcome] | None:
+    """The finished run that lies there, with the key of its inputs; None where there is none.
 
     A directory that cannot be read is no reason to fail: it is computed again and replaced.
     """
+    if path is None:
+        return None
     try:
         manifest = read_manifest(path)
-        if not manifest.complete or manifest.inputs.get(_INPUTS) != key:
+        key = manifest.inputs.get(_INPUTS)
+        if not manifest.complete or not key:
             return None
         stored = read_run(path, evidence=False)
         if stored.tuning is None or (stored.tuning.folds and METRIC not in stored.result.errors):
             return None
     except (EquipoiseError, OSError):
         return None
-    return Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
+    return key, Outcome(_facts(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
 
 
 def _facts(manifest: Manifest) -> ModelFacts:

@@ -54,12 +54,19 @@ class PhenotypeBenchmark:
         ontology = truth.ontology
         return PhenotypeEdition(
             cases=len(truth.cases),
+            scored=truth.scored,
             ontology=ontology.title,
             citation=ontology.citation,
             terms=len(ontology),
             measure=settings.measure,
             systems=tuple(
-                SystemPart(each.result, each.slices, () if each.diagnosis is None else each.diagnosis.figures)
+                SystemPart(
+                    each.result,
+                    each.slices,
+                    () if each.diagnosis is None else each.diagnosis.figures,
+                    each.model,
+                    each.mode.name + (f" > {each.judge}" if each.judge else ""),
+                )
                 for each in self.outcomes
             ),
             comparison=self.comparison,
@@ -73,7 +80,7 @@ class PhenotypeBenchmark:
 
     def verdict(self) -> str:
         """Who leads, and whether the data can tell; a figure where there is one system."""
-        return self.comparison.verdict() if self.comparison else str(self.outcomes[0].result["MRR"])
+        return self.comparison.verdict("case") if self.comparison else str(self.outcomes[0].result["MRR"])
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write a run directory for every system, results.json, and the charts where they can be drawn."""
@@ -92,6 +99,7 @@ class PhenotypeBenchmark:
                 "citation": truth.ontology.citation,
             },
             "cases": len(truth.cases),
+            "scored_cases": truth.scored,
             "similarity": self.bench.settings.measure,
             "resolved_ids": [
                 {"case": case, "id": each.id, "how": each.how, "term": truth.ontology.ids[each.term]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -62,6 +62,20 @@ class Engine(ABC):
         cell uses.
         """
 
+    def in_order(self, work: Callable[[Cell], Value], items: Iterable[Cell]) -> Iterator[Value]:
+        """What ``map`` of Python gives, from this engine; the first error is raised when its turn comes.
+
+        For whoever splits work by a function alone, such as ``nearest_in_shards(..., over=engine.in_order)``.
+        The function is shared, so that what is bound to it travels once.
+        """
+        early: dict[int, Finished[Value]] = {}
+        turn = 0
+        for each in self.map(_apply, list(items), work):
+            early[each.place] = each
+            while turn in early:
+                yield early.pop(turn).value()
+                turn += 1
+
     @property
     def place(self) -> str:
         """Where the cells run, for people."""
@@ -80,3 +94,7 @@ class Engine(ABC):
     ) -> None:
         """Let go of whatever is held."""
         return
+
+
+def _apply(cell: Cell, work: Callable[[Cell], Value], step: Step) -> Value:
+    return work(cell)

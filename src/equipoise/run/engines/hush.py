@@ -27,7 +27,7 @@ class _Hushed:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Keep Ray from standard output: when a node dies, it prints the log of the node, whatever it was told."""
+    """Keep Ray from standard output: when a node dies, it prints the node's log, whatever it was told."""
     stream = sys.stdout
     sys.stdout = cast(TextIO, _Hushed(stream))
     try:

@@ -186,10 +186,9 @@ class RayEngine(Engine):
 
 
 def _packed(function: Any, cell: Any) -> bytes:
-    from ray import cloudpickle
-
+    """The two as bytes; also functions that no module holds, such as those of a notebook."""
     try:
-        packed: bytes = cloudpickle.dumps((function, cell))
+        packed: bytes = need("ray.cloudpickle", extra="ray").dumps((function, cell))
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise ParameterError(
             f"what was given cannot be sent to another machine: {error}",

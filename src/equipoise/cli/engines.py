@@ -1,0 +1,47 @@
+"""Where the work of a command runs: the options, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.output import Output
+
+if TYPE_CHECKING:
+    from equipoise.run.engines.base import Engine
+
+engines = options.names_in("equipoise.run.engines.choose", "ENGINES")
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--engine`` and ``--address``; the command gets one ``engine`` of both."""
+
+    @wraps(command)
+    def collected(*args: Any, engine: str, address: str | None, **others: Any) -> Any:
+        from equipoise.run.engines.choose import engine as chosen
+
+        return command(*args, engine=chosen(engine, address), **others)
+
+    address = click.option(
+        "--address", metavar="ADDRESS", help="The Ray cluster: ray://head:10001, or host:6379 inside it."
+    )
+    where = options.one_of("--engine", "engine", engines, "local", "Where the work runs.")
+    return where(address(collected))
+
+
+@contextmanager
+def running(engine: Engine, out: Output) -> Iterator[Engine]:
+    """The engine at work; says where that is, and what was lost on the way."""
+    with engine:
+        if engine.name != "local":
+            out.note(f"running on {engine.place}")
+        try:
+            yield engine
+        finally:
+            for note in engine.notes:
+                out.note(note)

@@ -1,0 +1,86 @@
+"""Cells for tests of engines: they stand in a module of their own, since workers import them by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.embed.retriever import retriever
+from equipoise.errors import InputError
+from equipoise.run.progress import Step
+
+PATIENCE_SECONDS = 60.0
+
+
+def square(cell: int, shared: int, step: Step) -> int:
+    """The square of a number and something more; even numbers come late."""
+    step(f"square {cell}")
+    time.sleep(0.2 * (cell % 2 == 0))
+    return cell * cell + shared
+
+
+def complain(cell: str, shared: str, step: Step) -> str:
+    """Fails in the way that the cell names."""
+    if cell == "ours":
+        raise InputError("the cell is bad", hint="take another", excerpt="here")
+    if cell == "theirs":
+        raise KeyError("lost")
+    if cell == "stubborn":
+        raise Stubborn(threading.Lock())
+    return cell
+
+
+class Stubborn(Exception):
+    """An exception that cannot be pickled."""
+
+
+def die(cell: tuple[str, int], shared: Path, step: Step) -> str:
+    """Kills its own process until it has been begun so many times."""
+    name, times = cell
+    with open(shared / name, "a") as file:
+        file.write("begun\n")
+    if begun(shared / name) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
+def stand(cell: str, shared: Path, step: Step) -> str:
+    """Writes down the node that it runs on, and waits until it may go on."""
+    import ray
+
+    with open(shared / cell, "a") as file:
+        file.write(f"{ray.get_runtime_context().get_node_id()}\n")
+    wait_for(shared / "gate")
+    return f"{cell} done"
+
+
+def begun(file: Path) -> int:
+    """How often a cell was begun."""
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def wait_for(file: Path) -> None:
+    """Wait until a file is there; not for ever."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not file.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{file} never came")
+        time.sleep(0.02)
+
+
+class Patient:
+    """A model that makes no vector before a file is there."""
+
+    def __init__(self) -> None:
+        self._model: Any = retriever("hash,dim=16")
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Vectors, once the gate is open."""
+        wait_for(Path("gate"))
+        return np.asarray(self._model.embedder.embed(texts))

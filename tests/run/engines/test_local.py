@@ -1,0 +1,84 @@
+"""The engine of this process, and the choice of engines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_cells import complain, square
+from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.run.engines.base import Engine, Finished
+from equipoise.run.engines.choose import engine
+from equipoise.run.engines.local import LocalEngine
+
+
+class Backwards(Engine):
+    """An engine whose last cell is finished first."""
+
+    name = "backwards"
+
+    def map(
+        self, function: Callable[..., Any], cells: Sequence[Any], shared: Any, **options: Any
+    ) -> Iterator[Finished[Any]]:
+        for place in reversed(range(len(cells))):
+            yield Finished(place, function(cells[place], shared, print))
+
+
+def test_every_cell_is_handed_back_with_its_place_and_its_steps_are_told() -> None:
+    told: list[str] = []
+    found = list(LocalEngine().map(square, [3, 5], 1, step=told.append))
+    assert [(each.place, each.value()) for each in found] == [(0, 10), (1, 26)]
+    assert told == ["square 3", "square 5"]
+
+
+def test_a_cell_that_fails_leaves_the_others_alone() -> None:
+    first, second, third = LocalEngine().map(complain, ["ours", "theirs", "fine"], "")
+    with pytest.raises(InputError, match="the cell is bad"):
+        first.value()
+    with pytest.raises(KeyError, match="lost"):
+        second.value()
+    assert third.value() == "fine"
+
+
+def test_nothing_is_begun_before_the_one_before_was_taken() -> None:
+    """So that whoever maps has written a cell down before the next one can take it with it."""
+    begun: list[int] = []
+    found = LocalEngine().map(lambda cell, shared, step: begun.append(cell), [1, 2, 3], None)
+    next(found)
+    assert begun == [1]
+
+
+@given(st.lists(st.integers(), max_size=8))
+def test_in_order_is_map_whatever_is_finished_first(items: list[int]) -> None:
+    for each in (LocalEngine(), Backwards()):
+        assert list(each.in_order(str, items)) == list(map(str, items))
+
+
+def test_in_order_raises_the_error_of_the_first_cell_that_failed() -> None:
+    values = LocalEngine().in_order(lambda number: 1 // number, [1, 0, 2])
+    assert next(values) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(values)
+
+
+def test_a_mistyped_engine_gets_a_did_you_mean() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        engine("rya")
+    assert caught.value.hint == "did you mean ray?"
+
+
+def test_an_address_is_no_use_in_this_process() -> None:
+    with pytest.raises(ParameterError, match="of no use to the engine local"):
+        engine("local", "head:6379")
+
+
+def test_without_the_extra_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError) as caught, engine("ray"):
+        pass
+    assert caught.value.hint == "pip install 'equipoise[ray]'"

@@ -1,0 +1,55 @@
+"""Addresses where no cluster answers: a sentence within seconds."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from equipoise.errors import MissingExtraError, ParameterError
+from equipoise.run.engines import ray_address
+from equipoise.run.engines.ray_address import host_and_port, refuse_absent
+
+
+@pytest.fixture
+def listener() -> Iterator[str]:
+    """The address of something that listens, and is no cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield "{}:{}".format(*server.getsockname())
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_nobody_at_the_address_is_said_at_once(scheme: str, listener: str) -> None:
+    free = socket.create_server(("127.0.0.1", 0))
+    address = scheme + "{}:{}".format(*free.getsockname())
+    free.close()
+    with pytest.raises(MissingExtraError, match=f"no Ray cluster answers at {address}: Connection refused"):
+        refuse_absent(address)
+
+
+def test_something_else_at_the_address_is_said_after_a_while(
+    listener: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_address, "SECONDS", 1)
+    with pytest.raises(MissingExtraError, match="within 1 seconds|No module named 'ray'"):
+        refuse_absent(listener)
+
+
+def test_a_host_without_a_name_is_no_cluster() -> None:
+    with pytest.raises(MissingExtraError, match=r"answers at nowhere\.invalid:6379"):
+        refuse_absent("nowhere.invalid:6379")
+
+
+@pytest.mark.parametrize(
+    "address", ["head", "head:port", "http://head:80/", "head:0", "head:70000", "", ":1"]
+)
+def test_what_is_no_address_is_bad_input(address: str) -> None:
+    with pytest.raises(ParameterError, match="is no address of a Ray cluster"):
+        host_and_port(address)
+
+
+def test_addresses_of_all_kinds_are_read() -> None:
+    assert host_and_port("[::1]:6379") == ("::1", 6379)
+    assert host_and_port("ray://10.0.0.7") == ("10.0.0.7", 10001)
+    assert host_and_port("ray://head.example:9999") == ("head.example", 9999)
