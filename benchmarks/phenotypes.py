@@ -23,6 +23,7 @@ from equipoise.embed.model import embedder
 from equipoise.embed.retriever import retriever
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
+from equipoise.ontology.index.aggregate import columns_needed, strategy_of
 from equipoise.ontology.index.build import build_report
 from equipoise.ontology.index.components import Components, Kind, components
 from equipoise.ontology.index.search import TermSystem
@@ -54,13 +55,15 @@ def searching(ontology: Ontology, count: int) -> list[Row]:
     # Texts that several terms share have one vector.
     corpus = system.fitted.vectors  # type: ignore[attr-defined]
     asked = [f"query {number}" for number in range(count)]
-    bare, _ = fastest(lambda: bare_product(queries, corpus), times=3)
-    task = f"{count:,} queries, {len(ontology):,} terms, {len(texts):,} x {DIMS}"
     lines: list[Row] = []
     exact: Ints | None = None
     for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
         chosen = system.with_strategy(strategy)
         chosen.search(asked[:1], K)
+        # A strategy that reads no definitions multiplies fewer vectors, and is measured beside those.
+        read = corpus[: columns_needed(texts, strategy_of(strategy))]
+        bare, _ = fastest(partial(bare_product, queries, read), times=3)
+        task = f"{count:,} queries, {len(ontology):,} terms, {len(read):,} x {DIMS}"
         seconds, found = fastest(partial(chosen.search, asked, K), times=3)
         lines.append(Row(f"{strategy}: {task}", seconds, PRODUCT, bare, 1.3, "within"))
         exact = found.terms if exact is None else exact

@@ -32,11 +32,11 @@ def complain(cell: str, shared: str, step: Step) -> str:
     if cell == "theirs":
         raise KeyError("lost")
     if cell == "stubborn":
-        raise Stubborn(threading.Lock())
+        raise StubbornError(threading.Lock())
     return cell
 
 
-class Stubborn(Exception):
+class StubbornError(Exception):
     """An exception that cannot be pickled."""
 
 
@@ -48,16 +48,6 @@ def die(cell: tuple[str, int], shared: Path, step: Step) -> str:
     if begun(shared / name) <= times:
         os.kill(os.getpid(), signal.SIGKILL)
     return name
-
-
-def stand(cell: str, shared: Path, step: Step) -> str:
-    """Writes down the node that it runs on, and waits until it may go on."""
-    import ray
-
-    with open(shared / cell, "a") as file:
-        file.write(f"{ray.get_runtime_context().get_node_id()}\n")
-    wait_for(shared / "gate")
-    return f"{cell} done"
 
 
 def begun(file: Path) -> int:
@@ -75,12 +65,16 @@ def wait_for(file: Path) -> None:
 
 
 class Patient:
-    """A model that makes no vector before a file is there."""
+    """A model that writes down the node that it runs on, and makes no vector before a file is there."""
 
     def __init__(self) -> None:
         self._model: Any = retriever("hash,dim=16")
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """Vectors, once the gate is open."""
-        wait_for(Path("gate"))
+        if not Path("gate").exists():
+            import ray
+
+            Path("node").write_text(ray.get_runtime_context().get_node_id())
+            wait_for(Path("gate"))
         return np.asarray(self._model.embedder.embed(texts))

@@ -83,7 +83,7 @@ def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "command", sorted(set(re.findall(r"^ +eq ([a-z]+)|`eq ([a-z]+)", README, re.MULTILINE)))
+    "command", sorted(set(re.findall(r"^ +eq ([a-z-]+)|`eq ([a-z-]+)", README, re.MULTILINE)))
 )
 def test_every_command_it_names_exists(command: tuple[str, str]) -> None:
     assert "".join(command) in COMMANDS

@@ -115,7 +115,8 @@ def test_single_vectors_can_be_left_out_and_expressions_named(eq) -> None:
 def test_cases_of_one_language_are_chosen(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--language", "de", "--json", *QUICK)
     assert json.loads(done.stdout)["cases"] == 1
-    assert eq(*RUN, "--model-name", "tfidf:", "--language", "DE", "--json", *QUICK).stdout == done.stdout
+    capitals = eq(*RUN, "--model-name", "tfidf:", "--language", "DE", "--json", *QUICK)
+    assert json.loads(capitals.stdout)["cases"] == 1
     done = eq(*RUN, "--model-name", "tfidf:", "--language", "fr", *QUICK)
     assert done.exit_code == 2
     assert "the cases are in de, en" in done.stderr
@@ -239,7 +240,7 @@ def test_a_file_without_cases_says_what_to_write(eq, folder: Path, content: str)
     (folder / "cases.json").write_text(content)
     done = eq(*RUN, "--model-name", "tfidf:", "--output-dir", "out")
     assert done.exit_code == 2
-    assert '"hpo_ids": ["HP:0001250"]' in done.stderr
+    assert "hint: " in done.stderr
     assert not (folder / "out").exists()
 
 

@@ -45,12 +45,13 @@ def test_the_command_says_what_the_library_finds(eq) -> None:
     rows = found(eq(*words, "--aggregation-strategy", strategy, "--num-results", "4"))
     ontology = load_ontology("toy.obo")
     expected = TermSystem("tfidf:", ontology, strategy=strategy).search(["small body"], 4)
-    assert [row["id"] for row in rows] == [ontology.ids[term] for term in expected.terms[0]]
-    np.testing.assert_allclose([row["score"] for row in rows], expected.scores[0])
+    shared = expected.scores[0] > 0
+    assert [row["id"] for row in rows] == [ontology.ids[term] for term in expected.terms[0][shared]]
+    np.testing.assert_allclose([row["score"] for row in rows], expected.scores[0][shared])
 
 
 def test_more_results_than_terms_are_all_terms(eq) -> None:
-    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "bm25:", "--num-results", "99", "--json"))
+    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--num-results", "99", "--json"))
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert {row["component"] for row in rows} == {"whole"}
 
@@ -83,7 +84,7 @@ def test_a_model_without_its_index_says_how_to_build_it(eq, monkeypatch: pytest.
     _refused(
         eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector"),
         "there is no multi-vector index of toy by hash in indexes",
-        "eq phenotypes index build --model-name hash --multi-vector --index-dir indexes",
+        "eq phenotypes index build --model-name hash --multi-vector --ontology toy.obo --index-dir indexes",
     )
 
 

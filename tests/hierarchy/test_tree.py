@@ -188,3 +188,15 @@ def test_the_edges_cannot_be_changed():
     tree = Tree.from_edges(CHART)
     with pytest.raises(ValueError, match="read-only"):
         tree.edges[0, 0] = 3
+
+
+PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] > pair[1])
+
+
+@given(st.lists(PAIRS, unique=True))
+def test_a_first_parent_stands_on_a_shortest_way_and_comes_first(pairs):
+    tree = Tree.of([f"n{node}" for node in range(10)], [(f"n{low}", f"n{high}") for low, high in pairs])
+    for node in range(10):
+        above = [high for low, high in pairs if low == node]
+        nearest = [each for each in above if tree.depth[each] == tree.depth[node] - 1]
+        assert tree.first_parents[node] == (nearest[0] if above else -1)

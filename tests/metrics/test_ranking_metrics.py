@@ -12,6 +12,7 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
 from equipoise.metrics.ranking import METRICS
+from equipoise.stats.estimate import estimate
 
 SLOW = {
     "MRR": reference.reciprocal_rank,
@@ -200,6 +201,13 @@ def test_a_unit_that_the_run_misses_scores_zero():
     ranking = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1.0}})
     for metric in BOUNDED:
         assert parse(metric)[0].per_unit(ranking)[1] == 0.0
+
+
+def test_a_median_leaves_out_the_units_that_a_mean_leaves_out():
+    scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.3, 0.4]])
+    ranking = Ranking.from_scores(scores, [[0], []])
+    found = estimate(ranking, parse(["MR", "MedianRank", "MedianRank(over=units)"]), resamples=20)
+    assert {(each.n, each.undefined) for each in found.estimates.values()} == {(1, 1)}
 
 
 def test_mean_and_median_rank_refuse_truncated_lists():

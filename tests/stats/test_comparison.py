@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import isnan, nan
 
 import numpy as np
@@ -399,6 +400,25 @@ def test_a_clear_winner_is_named_with_how_sure_that_is():
         "b leads on m with 1.06, ahead of a by 0.95 (95 % interval [0.84, 1.06], adjusted p 0.001). "
     )
     assert "The two systems are told apart by these 60 units" in said
+
+
+def test_what_can_be_shown_is_that_of_the_leading_pair_in_two_digits():
+    draw = rng(4)
+    base = draw.normal(size=60)
+    noisy = base - 5.0 + 4.0 * draw.normal(size=60)
+    said = verdict(
+        [result("a", base + 1.0), result("b", base + 0.1 * draw.normal(size=60)), result("c", noisy)]
+    )
+    shown = re.search(r"can show differences of about ([\d.]+) or more between the first two", said)
+    assert shown is not None, said
+    assert 0.01 < float(shown.group(1)) < 0.1
+    assert len(shown.group(1).lstrip("0.")) == 2
+
+
+def test_units_have_the_name_of_what_they_are():
+    comparison = compare_results(shifted([0.0, 0.05]), **FAST)
+    assert "there are 60 nodes" in comparison.verdict("node")
+    assert "unit" not in comparison.verdict("node")
 
 
 def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():

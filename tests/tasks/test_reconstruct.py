@@ -72,6 +72,25 @@ def value(found: Reconstruction, metric: str) -> float:
     return parse(metric)[0].measure(found.ranking).value
 
 
+def test_norms_are_described_and_not_held_against_chance() -> None:
+    tree = a_tree(second_parents=0)
+    found = reconstruct(tree, -points_of(tree, "euclidean")[np.argsort(tree.depth)[::-1]])
+    metrics = reconstruction_metrics(filtered=False)
+    told = examined(reconstruction_result(found, resamples=50), found, metrics).findings
+    assert any(each.code == "EQ302" for each in told)
+    assert not any("NormDepth" in each.sentence for each in told)
+
+
+def test_other_clusters_are_resampled_where_they_are_named() -> None:
+    tree = a_tree()
+    found = reconstruct(tree, points_of(tree, "euclidean"))
+    clusters = np.array([f"c{node % 12}" for node in range(len(tree))], dtype=object)
+    result = reconstruction_result(found, clusters=clusters, resamples=50)
+    assert result.clusters is not None
+    assert result.clusters.tolist() == clusters.tolist()
+    assert reconstruction_result(found, resamples=50).clusters.tolist() == list(tree.branches)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ["euclidean", "poincare", "lorentz"])
 def test_figures_are_those_of_a_sort_for_every_node(name: str, relation: str) -> None:

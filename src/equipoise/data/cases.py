@@ -99,11 +99,7 @@ def _plain(row: Any) -> Any:
 def _wrapped(path: PathLike) -> Table:
     """The rows of a JSON file whose list may stand under a key."""
     file = open_text(path)
-    try:
-        value = parse_json(file)
-    except FormatError as error:
-        told = error.hint or f"write [{_EXAMPLE}, ...]"
-        raise FormatError(error.sentence, hint=told, excerpt=error.excerpt) from error
+    value = parse_json(file)
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
         if len(under) != 1:

@@ -24,8 +24,9 @@ def sentences(comparison: Comparison, noun: str = "unit") -> str:
     ``noun`` is what a unit is called.
     """
     if comparison.leader is None:
+        units = _units(comparison, comparison.n, noun)
         return (
-            f"No system has a value of {comparison.primary} on these {_units(comparison, comparison.n, noun)}. "
+            f"No system has a value of {comparison.primary} on these {units}. "
             "Nothing can be said about which is better."
         )
     return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader, noun)}"

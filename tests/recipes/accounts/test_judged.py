@@ -11,7 +11,7 @@ from equipoise.geometry.names import geometry
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.embedders import embedder
 from equipoise.hierarchy.tree import Tree
-from equipoise.recipes.accounts.judged import Sure, judge
+from equipoise.recipes.accounts.judged import SPEARMAN, Sure, judge
 
 QUICK = Sure(resamples=60)
 
@@ -87,6 +87,21 @@ def test_roots_are_counted_as_left_out_and_are_no_finding(chart: Tree) -> None:
     judged = judge(chart, embedded(chart, "random"), sure=QUICK)
     assert judged.map.undefined == len(chart.roots)
     assert "EQ104" not in {finding.code for finding in judged.result.findings}
+
+
+def test_every_figure_of_ranks_counts_the_same_nodes(chart: Tree) -> None:
+    judged = judge(chart, embedded(chart, "random"), sure=QUICK)
+    ranks = [each for name, each in judged.result.estimates.items() if name != SPEARMAN]
+    assert {(each.n, each.undefined) for each in ranks} == {(36, 4)}
+
+
+def test_radii_of_the_ball_are_hyperbolic_and_those_of_the_hyperboloid_the_same(chart: Tree) -> None:
+    flat, above = (embedded(chart, name) for name in ("poincare", "lorentz"))
+    in_ball, lorentz = (judge(chart, each, sure=QUICK) for each in (flat, above))
+    assert in_ball.norms.most < 1.0
+    assert in_ball.radii.mean == pytest.approx(lorentz.radii.mean, rel=1e-6)
+    euclidean = judge(chart, embedded(chart, "euclidean"), sure=QUICK)
+    assert euclidean.radii == euclidean.norms
 
 
 def test_slices_cover_every_depth_and_every_top_level_branch(chart: Tree) -> None:

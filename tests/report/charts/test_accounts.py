@@ -66,6 +66,14 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
     assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
 
 
+def test_whiskers_say_their_level() -> None:
+    drawn = dimensions_chart("MR", CURVES, better="down", level=0.9)
+    assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
+    assert "90 % intervals. Dashed" in str(
+        dimensions_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
+    )
+
+
 def test_what_is_undefined_is_not_drawn() -> None:
     drawn = dimensions_chart("MR", CURVES, better="down")
     said = {row["says"] for row in rows(drawn, "says") if HOSTILE in row["says"]}

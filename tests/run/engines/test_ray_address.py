@@ -32,7 +32,7 @@ def test_something_else_at_the_address_is_said_after_a_while(
     listener: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_address, "SECONDS", 1)
-    with pytest.raises(MissingExtraError, match="within 1 seconds|No module named 'ray'"):
+    with pytest.raises(MissingExtraError, match=r"within 1 seconds|No module named 'ray'"):
         refuse_absent(listener)
 
 
@@ -41,9 +41,7 @@ def test_a_host_without_a_name_is_no_cluster() -> None:
         refuse_absent("nowhere.invalid:6379")
 
 
-@pytest.mark.parametrize(
-    "address", ["head", "head:port", "http://head:80/", "head:0", "head:70000", "", ":1"]
-)
+@pytest.mark.parametrize("address", ["head", "head:port", "http://head:80/", "head:0", "head:70000", ":1"])
 def test_what_is_no_address_is_bad_input(address: str) -> None:
     with pytest.raises(ParameterError, match="is no address of a Ray cluster"):
         host_and_port(address)

@@ -136,12 +136,19 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
             }
         )
         return
+    if rows:
+        out.show(_table(system, rows, verbose=out.verbose))
+    else:
+        out.text("no term shares words or letters with the text")
+    for line in _notes(system, language):
+        out.note(line)
+
+
+def _table(system: TermSystem, rows: list[dict[str, Any]], *, verbose: bool) -> Any:
+    """The terms, best first; with which of its texts each was found, where it has several."""
     from equipoise.report.table import Column, FittedTable
     from equipoise.stats.numbers import figure
 
-    if not rows:
-        out.text("no term shares words or letters with the text")
-        return
     columns = [
         Column("term", [row["id"] for row in rows]),
         Column("label", [row["label"] for row in rows], shortens="end"),
@@ -150,12 +157,10 @@ def _show(out: Output, text: str, system: TermSystem, found: Found, language: st
     if system.multi:
         matched = [f"{row['component']}: {row['text']}" for row in rows]
         columns.append(Column("agrees most", matched, rank=1, shortens="end"))
-    if out.verbose:
+    if verbose:
         said = [system.ontology.definitions[system.ontology.place(row["id"])] for row in rows]
         columns.append(Column("definition", said, rank=2, shortens="end"))
-    out.show(FittedTable(columns))
-    for line in _notes(system, language):
-        out.note(line)
+    return FittedTable(columns)
 
 
 def _rows(system: TermSystem, found: Found) -> list[dict[str, Any]]:

@@ -28,15 +28,21 @@ NEGLIGIBLE = 1e-7
 @compiled
 def separation(u: Floats, points: Floats, y: int, curved: bool) -> float:
     """The cosh of the distance in curved space, its square in flat space."""
-    total = 0.0
+    # Two sums, so that one addition need not wait for the other.
+    even, odd, last = 0.0, 0.0, len(u) - 1
     if curved:
-        total = u[0] * points[y, 0]
-        for i in range(1, len(u)):
-            total -= u[i] * points[y, i]
-        return max(total, 1.0 + 1e-12)
-    for i in range(len(u)):
-        total += (u[i] - points[y, i]) ** 2
-    return max(total, 1e-24)
+        for i in range(1, last, 2):
+            even += u[i] * points[y, i]
+            odd += u[i + 1] * points[y, i + 1]
+        if last % 2:
+            even += u[last] * points[y, last]
+        return max(u[0] * points[y, 0] - (even + odd), 1.0 + 1e-12)
+    for i in range(0, last, 2):
+        even += (u[i] - points[y, i]) ** 2
+        odd += (u[i + 1] - points[y, i + 1]) ** 2
+    if not last % 2:
+        even += (u[last] - points[y, last]) ** 2
+    return max(even + odd, 1e-24)
 
 
 @compiled

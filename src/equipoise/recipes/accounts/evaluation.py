@@ -78,6 +78,12 @@ class AccountsEvaluation:
         """The run directories of the embeddings in a folder that they were written to."""
         return [Path(output) / RUNS / folder_name(each.system) for each in self.judged]
 
+    @property
+    def _claims(self) -> dict[str, Any] | None:
+        """The comparison as plain values, whose verdict speaks of nodes."""
+        found = self.comparison
+        return None if found is None else {**found.to_dict(), "verdict": found.verdict("node")}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         tree = self.tree
@@ -93,7 +99,7 @@ class AccountsEvaluation:
             "filtered": self.edition.filtered,
             "branches": {"count": len(self.branches), "levels_below_the_top": self.branches.level},
             "systems": [each.to_dict() | _seeds(each) for each in self.judged],
-            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "comparison": self._claims,
             "resumed": list(self.resumed),
         }
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +19,7 @@ from equipoise.checks.base import counted
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
 from equipoise.run.engines.base import Cell, Engine, Finished, Function, Shared, Value
 from equipoise.run.engines.hush import hushed
-from equipoise.run.engines.ray_address import absent, refuse_absent
+from equipoise.run.engines.ray_address import CLIENT, absent, answers, refuse_absent
 from equipoise.run.engines.ray_worker import Answer, Surroundings, answer
 from equipoise.run.progress import Step
 from equipoise.types import need
@@ -26,9 +28,12 @@ ATTEMPTS = 5
 """How often a cell is begun before we believe that it kills its workers."""
 PATIENCE_SECONDS = 60.0
 """How long no machine may be large enough for a cell: nodes come and go."""
+_HEADLESS_SECONDS = 20.0
+"""How long a head may be gone: it may come back, but after a minute Ray ends the whole process."""
 _LOOK_SECONDS = 5.0
 _AHEAD = 16
 """Cells that wait at the cluster, so that no core waits for us."""
+_KNOCKS = 2
 _AGAIN = "everything finished is kept: the same command goes on"
 
 
@@ -55,6 +60,7 @@ class RayEngine(Engine):
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self._losses: list[str] = []
         self._open = ExitStack()
+        self._head: str | None = None
 
     def __enter__(self) -> Self:
         """Connect; the error says what is missing where nothing answers."""
@@ -68,16 +74,28 @@ class RayEngine(Engine):
         with ExitStack() as opened:
             opened.enter_context(hushed())
             self._connect()
-            opened.callback(self._ray.shutdown)
+            opened.callback(self._leave)
+            # A client knows the head by the address that it came in by: others may not lead there.
+            client = self.address is not None and self.address.startswith(CLIENT)
+            self._head = self.address if client else self._ray.get_runtime_context().gcs_address
             self._open = opened.pop_all()
         return self
 
     def _connect(self) -> None:
-        try:
-            self._ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise absent(self.address or "this machine", reason) from error
+        for chance in range(_KNOCKS):
+            try:
+                with warnings.catch_warnings(action="ignore"):  # Ray warns of what we say below
+                    self._ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+            except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
+                if isinstance(error, ConnectionAbortedError) and chance + 1 < _KNOCKS:
+                    continue  # the head forks a server for each client, which may fail once and not again
+                raise absent(self.address or "this machine", _reason(error)) from error
+            return
+
+    def _leave(self) -> None:
+        # What Ray has not printed yet of dead nodes, it prints now.
+        with redirect_stdout(StringIO()):
+            self._ray.shutdown()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -147,20 +165,29 @@ class RayEngine(Engine):
                 yield place, Answer(_unable(error), (), "")
 
     def _ready(self, work: _Work, cores: int) -> list[Any]:
-        since = monotonic()
+        """The first that is finished; waits, as long as there is something to wait for."""
+        fits = heard = monotonic()
         while work.running:
             ready, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
             if ready:
                 return ready
-            if self._largest() >= cores:
-                since = monotonic()
-            elif monotonic() - since > PATIENCE_SECONDS:
+            now = monotonic()
+            if self._head_answers():
+                heard = now
+                fits = now if self._largest() >= cores else fits
+            elif now - heard > _HEADLESS_SECONDS:
+                raise ConnectionError("its head does not answer")
+            if now - fits > PATIENCE_SECONDS:
                 raise PartialError(
                     f"no node of the Ray cluster has {counted(cores, 'core')}, "
                     f"and none came within {PATIENCE_SECONDS:.0f} seconds",
                     hint=f"add a node, or ask for fewer threads; {_AGAIN}",
                 )
         return []
+
+    def _head_answers(self) -> bool:
+        """Whether the head is there. To ask Ray would be to wait: without its head it ends the process."""
+        return self._head is None or answers(self._head)
 
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
@@ -211,6 +238,12 @@ def _unable(error: Exception) -> EquipoiseError:
         f"a worker cannot run equipoise: {cause[-1].strip() if cause else type(error).__name__}",
         hint="install the same version on every node: pip install 'equipoise[ray]'",
     )
+
+
+def _reason(error: Exception) -> str:
+    """What Ray says in several lines, in one; of a traceback, its last."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return (lines[-1] if any("Traceback" in line for line in lines) else " ".join(lines))[:300]
 
 
 def _first_line(error: Exception) -> str:

@@ -48,6 +48,15 @@ def host_and_port(address: str) -> tuple[str, int]:
     return found["host"], int(port)
 
 
+def answers(address: str) -> bool:
+    """Whether somebody listens there."""
+    try:
+        _knock(address, *host_and_port(address))
+    except MissingExtraError:
+        return False
+    return True
+
+
 def absent(address: str, reason: str) -> MissingExtraError:
     """The error for an address that leads nowhere."""
     return MissingExtraError(

@@ -1,0 +1,75 @@
+"""``eq fair compare --engine``: what is told where there is no engine of that kind."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from fair_sample import document, pairs
+
+Run = Callable[..., Result]
+GRID = ["--chunk-sizes", "16", "--overlaps", "0", "--top-ks", "1", "2", "--tokenizer", "words"]
+
+
+@pytest.fixture
+def fair(eq: Run, folder: Path) -> Run:
+    """The comparison of two models."""
+    (folder / "document.md").write_text(document())
+    (folder / "fixture.json").write_text(json.dumps(pairs(document())))
+    words = ["fair", "compare", "--doc", "document.md", "--qa", "fixture.json", "--models", "bm25:", "hash"]
+    return lambda *more: eq(*words, *GRID, *more)
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return "{}:{}".format(*server.getsockname())
+
+
+def test_the_local_engine_is_the_default(fair: Run) -> None:
+    assert fair("--engine", "local", "-q").stdout == fair("-q").stdout
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_no_cluster_at_the_address_is_a_sentence_and_exit_code_4(fair: Run, nobody: str, scheme: str) -> None:
+    pytest.importorskip("ray")
+    done = fair("--engine", "ray", "--address", f"{scheme}{nobody}")
+    assert done.exit_code == 4
+    assert f"no Ray cluster answers at {scheme}{nobody}: Connection refused" in done.stderr
+    assert "ray start --head" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_missing_extra_is_a_sentence_and_exit_code_4(fair: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = fair("--engine", "ray")
+    assert done.exit_code == 4
+    assert "this needs the package ray" in done.stderr
+    assert "pip install 'equipoise[ray]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--engine", "rey"], "did you mean ray?"),
+        (["--address", "head:6379"], "--engine ray --address head:6379"),
+    ],
+)
+def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], told: str) -> None:
+    done = fair(*words)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def test_an_address_that_is_none_is_bad_input(fair: Run) -> None:
+    pytest.importorskip("ray")
+    done = fair("--engine", "ray", "--address", "head")
+    assert done.exit_code == 2
+    assert "'head' is no address of a Ray cluster" in done.stderr
