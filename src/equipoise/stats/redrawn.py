@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from equipoise.types import Floats
 
 DRAWS = "draws"
 """The setting that names what was drawn: the errors of results that agree on it pair."""
+
+DEGREES = "degrees of the errors"
+"""The setting that gives the degrees of freedom of errors whose p is Student's: of a few hundred redraws no
+share could be as small as a correction over many pairs asks for."""
 
 METHOD = "redrawn"
 """How people read of an interval that comes from such errors."""
@@ -46,6 +50,29 @@ def redrawn_difference(
     interval = t_interval(difference, root_mean_square(errors), degrees, level, method=METHOD)
     extreme = np.count_nonzero(np.abs(errors) * widening(degrees, level) >= abs(difference) - _SLACK)
     return interval, float((extreme + 1) / (len(errors) + 1))
+
+
+def student_difference(
+    difference: float, errors: Floats, degrees: float, level: float = 0.95
+) -> tuple[Interval, float]:
+    """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
+
+    For errors that are no more than a sample of their size, already scaled to the whole data.
+
+    >>> interval, p = student_difference(0.1, np.array([-0.04, 0.04, -0.04, 0.04]), 30)
+    >>> round(p, 3), interval.method
+    (0.038, 'redrawn')
+    """
+    from scipy.special import stdtr
+
+    error = float(np.std(errors, ddof=1)) if len(errors) > 1 else nan
+    if isnan(difference) or isnan(error):
+        return Interval.unknown("nothing was redrawn", level=level), nan
+    if not error > _SLACK * max(1.0, abs(difference)):
+        reason = "every resample gives the same value"
+        return Interval.unknown(reason, level=level), 1.0 if abs(difference) <= _SLACK else nan
+    interval = t_interval(difference, error, degrees, level, method=METHOD)
+    return interval, float(2 * stdtr(degrees, -abs(difference) / error))
 
 
 def widening(degrees: float, level: float = 0.95) -> float:
@@ -88,7 +115,11 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
     paired = len(a) == len(b) and first.settings.get(DRAWS) == second.settings.get(DRAWS)
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
-    interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
+    degrees = [each.settings[DEGREES] for each in (first, second) if DEGREES in each.settings]
+    if degrees:
+        interval, p = student_difference(seen.difference, errors, min(degrees), seen.interval.level)
+    else:
+        interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
     if not interval.width > 0:
         return replace(seen, p=_larger(seen.p, p))
     units, level = float(seen.n), seen.interval.level

@@ -219,6 +219,11 @@ def test_a_model_in_hand_travels_too(engine: RayEngine) -> None:
         assert values.tobytes() == found.result.per_unit[name].tobytes()
 
 
+def test_an_engine_that_was_not_entered_is_refused() -> None:
+    with pytest.raises(ParameterError, match="is not connected"):
+        next(RayEngine().map(square, [1], 0))
+
+
 def test_a_worker_of_another_version_says_so() -> None:
     found = answer(pickle.dumps((square, 1)), 0, Surroundings(version="0.0.1"))
     assert isinstance(found.outcome, MissingExtraError)

@@ -10,7 +10,7 @@ from equipoise.evidence.space import Space
 from equipoise.recipes.concepts.blends import Blend
 from equipoise.recipes.concepts.spread import Sampling, Spread, redrawn
 from equipoise.stats.interval import Interval
-from equipoise.stats.redrawn import DRAWS
+from equipoise.stats.redrawn import DEGREES, DRAWS
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 
@@ -67,7 +67,11 @@ class Measured:
             main,
             estimates={self.blend.name: self.estimate, **own},
             errors={self.blend.name: self.spread.errors},
-            settings={**main.settings, DRAWS: f"{self.observed.sampling.told}, {len(self.spread.errors)}"},
+            settings={
+                **main.settings,
+                DRAWS: f"{self.observed.sampling.told}, {len(self.spread.errors)}",
+                DEGREES: self.spread.degrees,
+            },
         )
 
     @property

@@ -16,12 +16,12 @@ import numpy as np
 
 from equipoise.recipes.concepts.blends import Blend
 from equipoise.stats.corpus_interval import DEFINED_SHARE, FEWEST_DRAWS
-from equipoise.stats.interval import Interval, t_interval
+from equipoise.stats.interval import Interval
 from equipoise.stats.parts import Shares, part_rows, taken
+from equipoise.stats.redrawn import student_difference
 from equipoise.types import Floats, Ints
 
 Parts = Mapping[str, float]
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,11 @@ class Spread:
             return Interval.unknown("the figure is undefined", level=level)
         if self.reason:
             return Interval.unknown(self.reason, level=level)
-        if not self.standard_error > _ROUNDING * abs(value):
-            return Interval.unknown("every resample gives the same value", level=level)
-        return t_interval(value, self.standard_error, self.degrees, level, method="resampled")
+        return student_difference(value, self.errors, self.degrees, level)[0]
 
     def p(self, difference: float) -> float:
         """The two-sided p of "no difference", where these are errors of a difference; NaN if unknown."""
-        from scipy.special import stdtr
-
-        error = self.standard_error
-        if isnan(difference) or self.reason:
-            return nan
-        if not error > _ROUNDING * max(1.0, abs(difference)):
-            return 1.0 if abs(difference) <= _ROUNDING else nan
-        return float(2 * stdtr(self.degrees, -abs(difference) / error))
+        return nan if self.reason else student_difference(difference, self.errors, self.degrees)[1]
 
     def minus(self, other: Spread) -> Spread:
         """The errors of a difference, redraw by redraw."""

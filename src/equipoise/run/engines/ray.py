@@ -59,6 +59,7 @@ class RayEngine(Engine):
     def __init__(self, address: str | None = None) -> None:
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self._losses: list[str] = []
+        self._ray: Any = None
         self._open = ExitStack()
         self._head: str | None = None
 
@@ -125,6 +126,10 @@ class RayEngine(Engine):
         cores: int = 1,
     ) -> Iterator[Finished[Value]]:
         """Every cell as a task; the steps of a cell are told when it is finished."""
+        if self._ray is None:
+            raise ParameterError(
+                "the engine ray is not connected", hint="write: with engine('ray', address) as running: ..."
+            )
         ray = self._ray
         task = ray.remote(num_cpus=cores, max_retries=0, scheduling_strategy="SPREAD")(answer)
         held, typed = ray.put(shared), Surroundings()
