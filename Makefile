@@ -21,7 +21,7 @@ demo: $(VENV)/.installed-local  ## install into .venv, compare offline models on
 	@$(BIN)/eq demo
 
 test: $(VENV)/.installed-test  ## install into .venv, run all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 engines: $(VENV)/.installed-engines  ## torch and the larger stores as well, so that no test is skipped
 

@@ -190,3 +190,18 @@ def test_every_part_gets_an_interval_around_its_value():
     result = evaluate(cloud(), parts, resamples=100)
     for estimate in result.estimates.values():
         assert estimate.interval.low < estimate.value < estimate.interval.high
+
+
+def test_the_cosine_of_a_zero_vector_is_0_as_scikit_learn_has_it():
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    vectors = np.random.default_rng(3).normal(size=(8, 3))
+    vectors[[1, 6]] = 0.0
+    labels = np.repeat([0, 1], 4)
+    cosines = pairwise.cosine_similarity(vectors)
+    space = Space.of(vectors, labels=labels)
+    upper = np.triu_indices(8, 1)
+    assert Diversity().value(space) == pytest.approx(1 - cosines[upper].mean())
+    inside = [cosines[np.ix_(labels == own, labels == own)][np.triu_indices(4, 1)].mean() for own in (0, 1)]
+    assert ClusterCoherence().value(space) == pytest.approx(np.mean(inside))
+    assert ClusterSeparation().value(space) == pytest.approx(1 - cosines[:4, 4:].mean())
+    assert ClusterCoherence().chance(space, np.random.default_rng(0)) == pytest.approx(cosines[upper].mean())

@@ -112,9 +112,11 @@ def test_edge_figures_agree_with_a_loop_over_edges(alpha):
     assert Alignment(alpha=alpha).measure(space).value == pytest.approx(np.mean(lengths), abs=1e-9)
 
 
-def test_edges_of_zero_vectors_are_left_out():
+def test_edges_of_zero_vectors_have_a_cosine_of_0_and_no_length():
     vectors = [[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
-    assert Coherence().measure(Space.of(vectors, edges=[[0, 1], [0, 2]])).value == pytest.approx(sqrt(0.5))
+    joined = Space.of(vectors, edges=[[0, 1], [0, 2]])
+    assert Coherence().measure(joined).value == pytest.approx(sqrt(0.5) / 2)
+    assert Alignment().measure(joined).value == pytest.approx(2 - 2 * sqrt(0.5))
     nothing_left = Space.of(vectors, edges=[[0, 1]])
     assert isnan(Coherence().measure(nothing_left).value)
     assert isnan(Alignment().measure(nothing_left).value)

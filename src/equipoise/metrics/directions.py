@@ -31,7 +31,10 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def mean_cosine(units: Floats) -> float:
-    """Mean over pairs of different rows; NaN for fewer than two."""
-    count, total = len(units), units.sum(axis=0)
-    return float((total @ total - count) / (count * (count - 1))) if count > 1 else nan
+def mean_cosine(units: Floats, points: int | None = None) -> float:
+    """Mean over pairs of different rows; NaN for fewer than two.
+
+    ``points`` counts those without a direction as well, whose cosine with any other is 0.
+    """
+    total, count = units.sum(axis=0), len(units) if points is None else points
+    return float((total @ total - len(units)) / (count * (count - 1))) if len(units) > 1 else nan

@@ -22,22 +22,22 @@ def _labels(space: Space, metric: str) -> Ints:
     return space.labels
 
 
-def class_sums(space: Space, metric: str) -> tuple[Floats, Ints]:
-    """The summed directions of each class that has any, and how many there are in it."""
+def class_sums(space: Space, metric: str) -> tuple[Floats, Ints, Ints]:
+    """The summed directions of each class, how many of its points have one, and how many points it has."""
     labels = _labels(space, metric)
     units, pointed = directions(space)
-    _, own, sizes = np.unique(labels[pointed], return_inverse=True, return_counts=True)
+    _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), space.vectors.shape[1]))
-    np.add.at(sums, own, units)
-    return sums, sizes
+    np.add.at(sums, own[pointed], units)
+    return sums, np.bincount(own[pointed], minlength=len(sizes)), sizes
 
 
 @dataclass(frozen=True)
 class ClusterCoherence(CorpusMetric[Space]):
     """Mean cosine over the pairs of points of a class, averaged over the classes.
 
-    From -1 to 1. Classes count alike; one with a single point has no pair and is left out, as are zero
-    vectors. Chance is the mean cosine of all pairs: a collapsed space is coherent however it is labelled.
+    From -1 to 1. Classes count alike; one with a single point has no pair and is left out. The cosine of a
+    zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space is coherent however it is labelled.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 4.0]], labels=["x", "x", "y", "y"])
     >>> round(ClusterCoherence().measure(space).value, 4)
@@ -51,28 +51,30 @@ class ClusterCoherence(CorpusMetric[Space]):
     bounds = (-1.0, 1.0)
     unit = "cosine"
     formula = r"\frac{1}{|C|} \sum_c \frac{\|s_c\|^2 - n_c}{n_c (n_c - 1)}, s_c = \sum_{i \in c} u_i"
-    undefined = "no class with two points that are not zero"
+    undefined = "no class of two points, or fewer than two points that are not zero"
 
     def value(self, evidence: Space) -> float:
         """From the summed directions of each class; no pair is looked at."""
-        sums, sizes = class_sums(evidence, self.symbol)
-        sums, sizes = sums[sizes > 1], sizes[sizes > 1]
-        if not len(sizes):
+        sums, directed, sizes = class_sums(evidence, self.symbol)
+        several = sizes > 1
+        if not several.any() or directed.sum() < 2:
             return nan
         squares = np.einsum("ij,ij->i", sums, sums)
-        return float(np.mean((squares - sizes) / (sizes * (sizes - 1))))
+        return float(np.mean((squares - directed)[several] / (sizes * (sizes - 1))[several]))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean cosine of all pairs: a pair within a random class is any of them alike."""
-        return nan if np.isnan(self.value(evidence)) else mean_cosine(directions(evidence)[0])
+        if np.isnan(self.value(evidence)):
+            return nan
+        return mean_cosine(directions(evidence)[0], len(evidence))
 
 
 @dataclass(frozen=True)
 class ClusterSeparation(CorpusMetric[Space]):
     """Mean of 1 - cosine over the points of one class and those of another, averaged over pairs of classes.
 
-    From 0 to 2. Pairs of classes count alike; zero vectors are left out. Chance is the mean distance of all
-    pairs of points.
+    From 0 to 2. Pairs of classes count alike; the cosine of a zero vector with any other is 0. Chance is the
+    mean distance of all pairs of points.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]], labels=["x", "x", "y"])
     >>> ClusterSeparation().measure(space).value
@@ -86,13 +88,13 @@ class ClusterSeparation(CorpusMetric[Space]):
     bounds = (0.0, 2.0)
     unit = "distance"
     formula = r"1 - \frac{2}{|C| (|C| - 1)} \sum_{c < d} \frac{s_c \cdot s_d}{n_c n_d}"
-    undefined = "a single class with points that are not zero"
+    undefined = "a single class, or fewer than two points that are not zero"
 
     def value(self, evidence: Space) -> float:
         """From the mean direction of each class: their inner products are the mean cosines."""
-        sums, sizes = class_sums(evidence, self.symbol)
+        sums, directed, sizes = class_sums(evidence, self.symbol)
         count = len(sizes)
-        if count < 2:
+        if count < 2 or directed.sum() < 2:
             return nan
         means = sums / sizes[:, None]
         total = means.sum(axis=0)
@@ -101,7 +103,9 @@ class ClusterSeparation(CorpusMetric[Space]):
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean distance of all pairs: a pair across random classes is any of them alike."""
-        return nan if np.isnan(self.value(evidence)) else 1.0 - mean_cosine(directions(evidence)[0])
+        if np.isnan(self.value(evidence)):
+            return nan
+        return 1.0 - mean_cosine(directions(evidence)[0], len(evidence))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class AgainstRandom(CorpusMetric[Space]):
 class Diversity(AgainstRandom):
     """1 less the mean cosine over all pairs of different points.
 
-    From 0 (all in one direction) to 2; random directions earn about 1. Norms do not matter; zero vectors
-    are left out.
+    From 0 (all in one direction) to 2; random directions earn about 1. Norms do not matter; the cosine of a
+    zero vector with any other is 0.
 
     >>> Diversity().measure(Space.of([[1.0, 0.0], [0.0, 5.0]])).value
     1.0
@@ -51,7 +51,7 @@ class Diversity(AgainstRandom):
 
     def value(self, evidence: Space) -> float:
         """From the sum of the directions."""
-        return 1.0 - mean_cosine(directions(evidence)[0])
+        return 1.0 - mean_cosine(directions(evidence)[0], len(evidence))
 
 
 @dataclass(frozen=True)

@@ -57,26 +57,29 @@ class NormDepth(CorpusMetric[Space]):
 
 
 def edge_cosines(space: Space) -> Floats:
-    """The cosine of the two ends of each edge; edges of zero vectors are left out."""
+    """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
     if space.edges is None:
         raise UndefinedError(
             "this figure is about related points, and this space has no edges",
             hint="Space.of(vectors, edges=...) adds them",
         )
     units, pointed = directions(space)
-    joined = space.edges[pointed[space.edges].all(axis=1)]
-    first, second = (np.cumsum(pointed) - 1)[joined].T
-    cosines = np.empty(len(joined))
-    for rows in blocks(len(joined), units.shape[1]):
+    defined = pointed[space.edges].all(axis=1)
+    first, second = (np.cumsum(pointed) - 1)[space.edges[defined]].T
+    cosines = np.empty(len(first))
+    for rows in blocks(len(first), units.shape[1]):
         cosines[rows] = np.einsum("ij,ij->i", units[first[rows]], units[second[rows]])
-    return np.clip(cosines, -1.0, 1.0)
+    every = np.full(len(space.edges), nan)
+    every[defined] = np.clip(cosines, -1.0, 1.0)
+    return every
 
 
 @dataclass(frozen=True)
 class Coherence(CorpusMetric[Space]):
     """Mean cosine over the edges.
 
-    From -1 to 1. Chance is the mean cosine over all pairs: a collapsed space is coherent everywhere.
+    From -1 to 1. Chance is the mean cosine over all pairs: a collapsed space is coherent everywhere. The
+    cosine of a zero vector with any other is 0.
 
     >>> Coherence().measure(Space.of([[1.0, 0.0], [3.0, 4.0], [0.0, 1.0]], edges=[[0, 1], [1, 2]])).value
     0.7
@@ -94,18 +97,21 @@ class Coherence(CorpusMetric[Space]):
     def value(self, evidence: Space) -> float:
         """The mean over edges."""
         cosines = edge_cosines(evidence)
-        return float(cosines.mean()) if len(cosines) else nan
+        return nan if np.isnan(cosines).all() else float(np.nan_to_num(cosines).mean())
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean cosine of all pairs: an edge between random points is any of them alike."""
-        return nan if isnan(self.value(evidence)) else mean_cosine(directions(evidence)[0])
+        if isnan(self.value(evidence)):
+            return nan
+        return mean_cosine(directions(evidence)[0], len(evidence))
 
 
 @dataclass(frozen=True)
 class Alignment(CorpusMetric[Space]):
     """Mean over the edges of |u - v|^alpha, u and v being the ends as unit vectors.
 
-    At least 0, lower is better. A collapsed space is perfectly aligned: read it beside uniformity.
+    At least 0, lower is better. A collapsed space is perfectly aligned: read it beside uniformity. Edges of
+    zero vectors are left out.
 
     >>> Alignment().measure(Space.of([[2.0, 0.0], [0.0, 1.0]], edges=[[0, 1]])).value
     2.0
@@ -132,6 +138,7 @@ class Alignment(CorpusMetric[Space]):
     def value(self, evidence: Space) -> float:
         """The mean over edges."""
         cosines = edge_cosines(evidence)
+        cosines = cosines[~np.isnan(cosines)]
         return float(np.mean((2 - 2 * cosines) ** (self.alpha / 2))) if len(cosines) else nan
 
 

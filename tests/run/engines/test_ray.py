@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,14 @@ def test_what_cannot_be_sent_is_said_of_its_cell_alone(engine: RayEngine) -> Non
     assert found[1].value() == "fine"
 
 
+def test_what_cells_share_must_be_there_and_here(engine: RayEngine) -> None:
+    with pytest.raises(ParameterError, match="cannot be sent to another machine"):
+        list(engine.map(complain, ["fine"], threading.Lock()))
+    (found,) = engine.map(complain, ["fine"], Foreign())
+    with pytest.raises(MissingExtraError, match="No module named 'no_such_package'"):
+        found.value()
+
+
 def test_a_cell_whose_worker_is_killed_is_begun_again_but_not_for_ever(
     engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +244,13 @@ def test_a_worker_without_what_a_cell_is_made_of_says_so() -> None:
     found = answer(b"cno_such_package\nmodel\n.", 0, Surroundings())
     assert isinstance(found.outcome, MissingExtraError)
     assert "No module named 'no_such_package'" in found.outcome.sentence
+
+
+class Foreign:
+    """Something that is made of a package which no worker has."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, ("no_such_package",)
 
 
 def kill_node(cluster: Any, node_id: str) -> None:

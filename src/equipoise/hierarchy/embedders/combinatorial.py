@@ -43,8 +43,8 @@ class Combinatorial:
         edge = self.edge or longest
         if edge > longest * (1.0 + 1e-9):
             raise ParameterError(
-                f"edges of {edge:g} put the deepest of {levels} levels {edge * levels:g} from the origin, and "
-                f"float64 tells points of the ball apart up to {FARTHEST:g}",
+                f"edges of {edge:g} put the deepest of {levels} levels {edge * levels:g} from the origin, "
+                f"and float64 tells points of the ball apart up to {FARTHEST:g}",
                 hint=f"edges of {longest:.4g} are the longest for {tree.source}",
             )
         points = laid_out(tree, dim, edge, np.random.default_rng(seed), FARTHEST)

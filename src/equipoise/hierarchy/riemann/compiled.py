@@ -236,6 +236,33 @@ def weigh(near: Floats, far: Floats, sharpness: float, pull: Floats, push_by: Fl
 
 
 @compiled
+def act(
+    points: Floats,
+    others: Ints,
+    u: Floats,
+    sign: float,
+    force: Floats,
+    apart: Floats,
+    inverse: Floats,
+    tangent: Floats,
+    rate: float,
+    pace: Floats,
+    curved: bool,
+    reach: float,
+) -> None:
+    """Move others away from u, or towards it with a negative sign; adds up the gradient at u."""
+    for j in range(len(others)):
+        if force[j] < NEGLIGIBLE:
+            continue
+        y = others[j]
+        factor = apart[j] if curved else 1.0
+        share = -sign * force[j] * inverse[j]
+        for i in range(len(u)):
+            tangent[i] += share * (factor * u[i] - points[y, i])
+        push(points, y, u, sign * rate * pace[y] * force[j], apart[j], inverse[j], curved, reach)
+
+
+@compiled
 def epoch(
     points: Floats,
     curved: bool,
@@ -278,17 +305,8 @@ def epoch(
         for j in range(k):
             far_d[j], far_inverse[j] = distance_of(far_a[j], curved)
         loss += weigh(d[:m], far_d[:k], sharpness, weight, far_weight)
-        for j in range(m + k):
-            near = j < m
-            i = j if near else j - m
-            y = links[1][begin + i] if near else who[i]
-            force = weight[i] if near else -far_weight[i]
-            if abs(force) < NEGLIGIBLE:
-                continue
-            gap, over = (a[i], inverse[i]) if near else (far_a[i], far_inverse[i])
-            factor = gap if curved else 1.0
-            for c in range(width):
-                tangent[c] += force * over * (factor * u[c] - points[y, c])
-            push(points, y, u, -rate * pace[y] * force, gap, over, curved, reach)
+        near, far = links[1][begin:end], who[:k]
+        act(points, near, u, -1.0, weight, a, inverse, tangent, rate, pace, curved, reach)
+        act(points, far, u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, curved, reach)
         walk(points, x, u, tangent, rate * pace[x], curved, reach)
     return loss

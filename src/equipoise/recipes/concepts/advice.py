@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 
 from equipoise.recipes.concepts.blends import BLENDS, COMPOSITE, GENERAL_USE
 from equipoise.report.concepts_edition import Advice, Standing
-from equipoise.stats.result import Estimate
 from equipoise.types import labelled
 
 USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in BLENDS.values() if blend.use}
@@ -25,38 +23,46 @@ def _advice(use: str, standing: Standing) -> Advice:
     if leader is None:
         return Advice(use, standing.score, (), f"no model has a {standing.score}")
     models = (leader, *standing.tied_with_leader)
-    return Advice(
-        use, standing.score, models, _sentence(models, len(standing.order)), _caution(models, standing)
-    )
+    sentence = _sentence(models, len(standing.scored), len(standing.order))
+    return Advice(use, standing.score, models, sentence, _caution(models, standing))
 
 
 def _caution(models: Sequence[str], standing: Standing) -> str:
-    """What the figure says that is held against the truth: no better than chance, or another model first."""
-    figure = next((blend.truth for blend in BLENDS.values() if blend.name == standing.score), "")
-    if figure not in standing.beside:
+    """What the figure says that is held against the truth: who is not above chance there, and who is better."""
+    figure = standing.truth
+    known = [name for name in models if name in standing.beside.get(figure, {})]
+    if not known:
         return ""
-    own = standing.beside[figure]
-    if not any(_above_chance(each) for each in own.values()):
-        who = "no model" if len(own) > 1 else "it"
-        return f"but {who} is {'' if len(own) > 1 else 'not '}shown to be above chance in {figure}"
-    best = max((name for name in own if not isnan(own[name].value)), key=lambda name: own[name].value)
-    if best not in models:
-        luck = "" if any(_above_chance(own[name]) for name in models) else ", where it is not above chance"
-        return f"but {best} has the highest {figure}{luck}"
-    return ""
+    lucky = [name for name in known if not standing.above_chance(figure, name)]
+    told = []
+    if lucky:
+        verb = "is" if len(lucky) == 1 else "are"
+        told.append(f"{_joined(lucky, 'and')} {verb} not shown to be above chance in {figure}")
+    values = {name: own.value for name, own in standing.beside[figure].items()}
+    better = set.intersection(*(set(standing.beaten(name)) for name in known)) - set(models)
+    if better:
+        best = max(better, key=lambda name: values[name])
+        told.append(f"{best} has a higher {figure} than {_joined(known, 'and')}")
+    return f"but {', and '.join(told)}" if told else ""
 
 
-def _above_chance(estimate: Estimate) -> bool:
-    return estimate.interval.known and estimate.interval.low > estimate.chance
-
-
-def _sentence(models: Sequence[str], count: int) -> str:
+def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
     """The advice in words.
 
-    >>> _sentence(["minilm", "use"], 3), _sentence(["minilm"], 1)
-    ('minilm or use: not separated by this data', 'minilm, the only one measured')
+    >>> _sentence(["minilm", "use"], 3, 3), _sentence(["minilm"], 1, 1), _sentence(["minilm"], 1, 2)
+    ('minilm or use: not separated by this data', 'minilm, the only one measured', 'minilm, the only one with a score')
     """
     if len(models) > 1:
-        named = f"{', '.join(models[:-1])} or {models[-1]}"
-        return labelled(named, "not separated by this data")
-    return models[0] if count > 1 else f"{models[0]}, the only one measured"
+        return labelled(_joined(models, "or"), "not separated by this data")
+    if scored > 1:
+        return models[0]
+    return f"{models[0]}, the only one {'measured' if measured == 1 else 'with a score'}"
+
+
+def _joined(names: Sequence[str], word: str) -> str:
+    """Names as a sentence lists them.
+
+    >>> _joined(["a", "b", "c"], "or"), _joined(["a"], "and")
+    ('a, b or c', 'a')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -69,6 +69,8 @@ class Blend:
     truth: str
     luck: str
     terms: tuple[Term, ...]
+    readings: tuple[str, ...] = ()
+    """How its parts are read where the words of the source leave a choice."""
 
     def value(self, parts: Mapping[str, float]) -> float:
         """The score; NaN where a part is NaN or absent.
@@ -118,6 +120,13 @@ _ALL = (
             Term("cluster_coherence", 0.3),
             Term("cluster_separation", 0.2, bounds=(0.0, 2.0)),
         ),
+        (
+            "cluster_coherence is the mean cosine of the pairs within each found cluster, averaged over the "
+            "clusters; one of a single concept is left out",
+            "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged over "
+            "the pairs of clusters",
+            "silhouette_score is that of the found clusters, with euclidean distances",
+        ),
     ),
     Blend(
         "entity_recognition_score",
@@ -128,6 +137,11 @@ _ALL = (
         "linear probe",
         "shuffled types, and other sentences",
         (Term("entity_clustering_silhouette", 0.6), Term("avg_entity_text_similarity", 0.4)),
+        (
+            "entity_clustering_silhouette counts an entity once, in however many sentences it is named, with "
+            "euclidean distances",
+            "avg_entity_text_similarity is over all mentions, each with its own sentence",
+        ),
     ),
     Blend(
         "knowledge_graph_score",
@@ -141,6 +155,11 @@ _ALL = (
             Term("relation_coherence", 0.4),
             Term("graph_density", 0.3, cap=0.5, bounds=(0.0, 0.5), fixed=True),
             Term("clustering_coefficient", 0.3, bounds=(0.0, 1.0), fixed=True),
+        ),
+        (
+            "relation_coherence counts a pair of entities once, in however many ways they are related",
+            "graph_density is that of the directed graph, clustering_coefficient that of the graph without "
+            "directions",
         ),
     ),
     Blend(
@@ -156,6 +175,7 @@ _ALL = (
             Term("embedding_variance", 0.3, cap=1.0, bounds=(0.0, 1.0)),
             Term("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
         ),
+        ("variances and standard deviations are those of a population, divided by n",),
     ),
 )
 

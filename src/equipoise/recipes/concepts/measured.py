@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.space import Space
 from equipoise.recipes.concepts.blends import Blend
+from equipoise.recipes.concepts.luck import Luck
 from equipoise.recipes.concepts.spread import Sampling, Spread, redrawn
 from equipoise.stats.interval import Interval
 from equipoise.stats.redrawn import DEGREES, DRAWS
@@ -27,7 +28,9 @@ class Observed:
 
     ``parts`` are those of the blend under the names of its source, ``beside`` the figures that judge without
     its faults. ``results`` are what can be stored and compared, each on evidence of its own; ``main`` names
-    the one that the blend belongs to. ``chance`` is what the blend would be for a model that knows nothing.
+    the one that the blend belongs to. ``chance`` is what the blend would be for a model that knows nothing,
+    ``luck`` what shuffles say of the figures beside it, and ``others`` the blend with other seeds, where it
+    depends on one.
     """
 
     blend: Blend
@@ -38,6 +41,8 @@ class Observed:
     sampling: Sampling
     chance: Mapping[str, float]
     method: str = ""
+    others: Sequence[float] = ()
+    luck: Mapping[str, Luck] = field(default_factory=dict)
     space: Space | None = None
     pairs: Pairs | None = None
 
@@ -101,7 +106,7 @@ def measure(
         unit="blend",
     )
     parts = dict(observed.parts)
-    if sampling.shares:
+    if sampling.shares or sampling.errors_of:
         for term in blend.terms:
             own = parts[term.part]
             reach = of_parts[term.part].interval(own.value, level)

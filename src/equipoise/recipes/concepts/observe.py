@@ -20,9 +20,11 @@ from equipoise.metrics.pairs import AbsoluteError, Pearson, Spearman, Within
 from equipoise.metrics.quality import Diversity, EmbeddingVariance, NormRatio, random_directions
 from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
 from equipoise.metrics.silhouette import Silhouette
-from equipoise.metrics.space import Alignment, Coherence
+from equipoise.metrics.space import Alignment, Coherence, edge_cosines
 from equipoise.metrics.spread import EffectiveRank, Hubness, Isotropy, MeanCosine, Uniformity
 from equipoise.recipes.concepts.blends import BLENDS
+from equipoise.recipes.concepts.dyads import dyad_errors
+from equipoise.recipes.concepts.luck import Luck, shuffled_luck
 from equipoise.recipes.concepts.measured import Observed
 from equipoise.recipes.concepts.spread import Parts, Sampling
 from equipoise.run.scoring import evaluate
@@ -39,8 +41,10 @@ from equipoise.types import Floats, Ints
 
 SPACE_RESAMPLES = 200
 """Parts of a space on which its figures are measured again."""
-RANDOM_DRAWS = 10
+RANDOM_DRAWS = 20
 """Sets of random vectors that K-means is run on for the chance level."""
+SEEDS = 10
+"""Other seeds that K-means is run with, to see how much a score owes to where it began."""
 NEIGHBOURS = 3
 """Neighbours that hubness counts among the standard concepts, which are few."""
 
@@ -82,6 +86,7 @@ def observe_similarity(encode: Encode, field: Field, system: str, seed: int) -> 
         "similarity",
         Sampling("pairs", len(pairs), REPEATED, lambda rows: figures(pairs.take(rows))),
         _chances(parts),
+        luck=shuffled_luck(pairs, {"Spearman": Spearman()}, seed=seed),
         pairs=pairs,
     )
 
@@ -99,18 +104,27 @@ def observe_clustering(encode: Encode, field: Field, system: str, seed: int) -> 
 
     def again(vectors: Floats, state: int) -> Parts:
         """K-means from the start: where it begins is part of what a score may owe to luck."""
-        return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state, starts=1)))
+        return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state)))
 
     def redraw(rows: Ints) -> Parts:
         return again(found.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
 
+    whole = found.found.vectors.astype(np.float64)
+    others = [BLENDS["clustering"].value(again(whole, seed + 1 + at)) for at in range(SEEDS)]
     result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, resamples=1)
     chance = _random_parts(found.found, count, figures, seed)
     result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     labels = evaluate(
-        found.labels, list(matched.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES
+        found.labels,
+        list(matched.values()),
+        system=system,
+        seed=seed,
+        chance=False,
+        resamples=SPACE_RESAMPLES,
     )
+    luck = shuffled_luck(found.labels, matched, seed=seed)
+    labels = _with_chances(labels, {matched[name].name: each.chance for name, each in luck.items()})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": Purity()}
     space = evaluate(found.space, list(true.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES)
     return Observed(
@@ -122,6 +136,8 @@ def observe_clustering(encode: Encode, field: Field, system: str, seed: int) -> 
         Sampling("concepts", len(found.found), HALVES, redraw),
         chance,
         method=found.method,
+        others=others,
+        luck=luck,
         space=found.space,
     )
 
@@ -158,7 +174,9 @@ def observe_entities(encode: Encode, field: Field, system: str, seed: int) -> Ob
         clusters=found.sentence_of,
         seed=seed,
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed)
+    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed, chance=False)
+    luck = shuffled_luck(found.probed, {"linear probe": Accuracy()}, seed=seed)
+    probed = _with_chances(probed, {Accuracy().name: luck["linear probe"].chance})
     parts = {
         "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
         "avg_entity_text_similarity": text.estimates["entity_text_similarity"],
@@ -181,6 +199,7 @@ def observe_entities(encode: Encode, field: Field, system: str, seed: int) -> Ob
         "entities",
         Sampling("sentences", len(sentences), HALVES, redraw),
         _chances(parts),
+        luck=luck,
         space=found.space,
     )
 
@@ -212,17 +231,20 @@ def observe_relations(encode: Encode, field: Field, system: str, seed: int) -> O
         found.ranking, list(links.values()), system=system, seed=seed, clusters=found.subjects.tolist()
     )
     parts = _estimates(space, {**coherence, **graph})
-    constant = {name: parts[name].value for name in graph}
-    figures = _figures(coherence)
+
+    def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
+        cosines, edges = np.nan_to_num(edge_cosines(found.space)), found.space.edges
+        assert edges is not None
+        own = dyad_errors(cosines, edges, len(found.space), draws, rng)
+        return {**{name: np.zeros(draws) for name in graph}, "relation_coherence": own}
+
     return Observed(
         BLENDS["relations"],
         parts,
         {**_estimates(ranked, links), **_estimates(space, beside)},
         {"relations": space, "links": ranked},
         "relations",
-        Sampling(
-            "entities", len(found.space), HALVES, lambda rows: {**figures(found.space.take(rows)), **constant}
-        ),
+        Sampling("entities", len(found.space), errors_of=errors),
         _chances(parts),
         space=found.space,
     )

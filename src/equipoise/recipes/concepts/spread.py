@@ -29,17 +29,20 @@ class Sampling:
     """What is drawn: ``count`` units, and the parts of the blend on any of them.
 
     ``shares`` says how large a part without repetition is; none means as many as there are, with repetition.
+    ``errors_of`` gives the errors of the parts at once, where nothing needs to be measured again.
     """
 
     unit: str
     count: int
-    shares: Shares
-    parts_of: Callable[[Ints], Parts]
+    shares: Shares = ()
+    parts_of: Callable[[Ints], Parts] | None = None
+    errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
 
     @property
     def told(self) -> str:
         """What is drawn, for the caption."""
         how = "halves" if self.shares else "as many, with repetition"
+        how = "all, weighted anew" if self.errors_of else how
         return f"{self.count:,} {self.unit} ({how})"
 
 
@@ -85,9 +88,13 @@ def redrawn(
     """
     count = sampling.count
     if count < FEWEST_DRAWS:
-        unknown = Spread(np.zeros(0), nan, f"{count} {sampling.unit} are too few to resample")
+        few = f"{count} {sampling.unit} are" if count > 1 else f"one of the {sampling.unit} is"
+        unknown = Spread(np.zeros(0), nan, f"{few} too few to resample")
         return unknown, {term.part: unknown for term in blend.terms}
     rng = np.random.default_rng([seed, crc32(blend.task.encode())])
+    if sampling.errors_of is not None:
+        return _weighted(blend, sampling.errors_of(resamples, rng), _degrees(sampling, resamples))
+    assert sampling.parts_of is not None
     blocks = [np.array([place]) for place in range(count)]
     drawn = [sampling.parts_of(rows) for rows in part_rows(blocks, sampling.shares, resamples, rng)]
     of_parts = {
@@ -96,13 +103,30 @@ def redrawn(
     return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
 
 
+def _weighted(
+    blend: Blend, errors: Mapping[str, Floats], degrees: float
+) -> tuple[Spread, dict[str, Spread]]:
+    """The errors of a blend are those of its parts, as far as no cap is reached."""
+    signed = {term.part: (-1.0 if term.from_one else 1.0) * term.weight for term in blend.terms}
+    whole = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
+    if np.isnan(whole).any():
+        lost = Spread(np.zeros(0), nan, "nothing to resample")
+        return lost, dict.fromkeys(signed, lost)
+    return Spread(whole, degrees), {part: Spread(errors[part], degrees) for part in signed}
+
+
+def _degrees(sampling: Sampling, draws: int) -> float:
+    """Degrees of freedom that pay for the number of units, and for the number of draws."""
+    return 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(draws - 1, 1))
+
+
 def _spread(scores: Floats, sampling: Sampling) -> Spread:
     known = ~np.isnan(scores)
     if known.mean() < DEFINED_SHARE:
         return Spread(np.zeros(0), nan, "undefined in too many resamples")
     # A redraw on which the score is undefined tells nothing; it stays in its row so that models pair.
     errors = np.where(known, scores - scores[known].mean(), 0.0)
-    degrees = 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(len(scores) - 1, 1))
+    degrees = _degrees(sampling, len(scores))
     return Spread(errors * _factor(sampling.shares, sampling.count), degrees)
 
 

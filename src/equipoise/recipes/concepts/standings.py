@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ import numpy as np
 from equipoise.recipes.concepts.blends import COMPOSITE, Blend, Term
 from equipoise.recipes.concepts.measured import Measured
 from equipoise.recipes.concepts.spread import Spread, combined
+from equipoise.recipes.concepts.truth import CORRECTION, chance_p, truth_contrasts
 from equipoise.report.concepts_edition import Standing
 from equipoise.stats.bands import tie_bands
 from equipoise.stats.contrast import Contrast
 from equipoise.stats.family import CORRECTIONS, adjust
+from equipoise.stats.numbers import between
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction
-
-CORRECTION = "holm"
 
 
 def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standing:
@@ -33,7 +34,11 @@ def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standi
         units=f"{sampling.count:,} {sampling.unit}",
         drawn=sampling.told,
         luck=blend.luck,
-        method=first.observed.method,
+        method=_method(measured),
+        readings=blend.readings,
+        chance_p=chance_p(measured),
+        truth=blend.truth,
+        truth_contrasts=truth_contrasts(measured, level=level),
         terms={
             str(term): {
                 name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()
@@ -48,6 +53,18 @@ def standing(measured: Mapping[str, Measured], *, level: float = 0.95) -> Standi
             level,
         ),
     )
+
+
+def _method(measured: Mapping[str, Measured]) -> str:
+    """How the score was made, and how much it would move with another seed."""
+    method = next(iter(measured.values())).observed.method
+    ends = [
+        f"{name} {between(min(known), max(known))}"
+        for name, each in measured.items()
+        if (known := [value for value in each.observed.others if not isnan(value)])
+    ]
+    seeds = len(next(iter(measured.values())).observed.others)
+    return f"{method}; with {seeds} other seeds the score is: {', '.join(ends)}" if ends else method
 
 
 def composite(

@@ -8,7 +8,7 @@ import pickle
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from io import StringIO
 from time import monotonic
@@ -132,7 +132,9 @@ class RayEngine(Engine):
             )
         ray = self._ray
         task = ray.remote(num_cpus=cores, max_retries=0, scheduling_strategy="SPREAD")(answer)
-        held, typed = ray.put(shared), Surroundings()
+        with _sendable():
+            held = ray.put(shared)
+        typed = Surroundings()
         work = _Work(deque((place, 1) for place in range(len(cells))))
         try:
             while work.waiting or work.running:
@@ -152,7 +154,10 @@ class RayEngine(Engine):
             raise PartialError("the Ray cluster went away", hint=_AGAIN) from error
         finally:
             for reference in work.running:
-                ray.cancel(reference, force=True)
+                with suppress(
+                    ConnectionError, ray.exceptions.RayError
+                ):  # a cluster that is gone runs nothing
+                    ray.cancel(reference, force=True)
 
     def _answers(self, work: _Work, cores: int) -> Iterator[tuple[int, Answer]]:
         """What has come back since, waiting for the first; what was lost waits again."""
@@ -219,14 +224,20 @@ class RayEngine(Engine):
 
 def _packed(function: Any, cell: Any) -> bytes:
     """The two as bytes; also functions that no module holds, such as those of a notebook."""
-    try:
+    with _sendable():
         packed: bytes = need("ray.cloudpickle", extra="ray").dumps((function, cell))
+    return packed
+
+
+@contextmanager
+def _sendable() -> Iterator[None]:
+    try:
+        yield
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise ParameterError(
-            f"what was given cannot be sent to another machine: {error}",
+            f"what was given cannot be sent to another machine: {str(error).splitlines()[0]}",
             hint="name a model by its spec, or use the engine local",
         ) from error
-    return packed
 
 
 def _gave_up(error: Exception) -> EquipoiseError:
