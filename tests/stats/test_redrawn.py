@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.run.evaluate import compare
-from equipoise.stats.redrawn import DRAWS, redrawn_difference
+from equipoise.stats.redrawn import DEGREES, DRAWS, redrawn_difference
 from equipoise.stats.result import Result
 from equipoise.stats.tabled import result_of_values
 
@@ -112,3 +112,22 @@ def test_a_figure_without_units_is_compared_by_its_errors_alone() -> None:
     (untold,) = compare([replace(each, errors={}) for each in blends(0.01)], "nested").contrasts
     assert np.isnan(untold.p)
     assert untold.reason
+
+
+def test_few_redraws_with_known_degrees_give_student_s_p_and_not_a_share() -> None:
+    """Of 200 redraws no share is below 1 / 201, which Holm over 15 pairs lifts above 0.05."""
+    from scipy.stats import t
+
+    errors = np.random.default_rng(3).normal(0, 0.02, 200)
+    pair = [
+        result_of_values(name, UNITS, {"nested": values}, settings={DRAWS: "same", DEGREES: 40.0})
+        for name, values in (("a", [1] * 40 + [0] * 20), ("b", [1] * 28 + [0] * 32))
+    ]
+    pair = [
+        replace(each, per_unit={}, errors={"nested": own})
+        for each, own in zip(pair, (errors, errors * 0), strict=True)
+    ]
+    (seen,) = compare(pair, "nested").contrasts
+    assert seen.p == pytest.approx(2 * t.sf(0.2 / errors.std(ddof=1), 40))
+    assert seen.p < 1 / 201
+    assert seen.interval.high - 0.2 == pytest.approx(t.ppf(0.975, 40) * errors.std(ddof=1))

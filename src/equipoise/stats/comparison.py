@@ -380,8 +380,9 @@ def _ranks(
             rng=question.rng(3),
         )
     if resampled is not None:
-        complete = resampled.centred[~np.isnan(resampled.table).any(axis=1)]
-        if len(complete) >= DEFINED_SHARE * len(resampled.table):
+        drawn = resampled.centred
+        complete = drawn[~np.isnan(drawn).any(axis=1)]
+        if len(complete) >= DEFINED_SHARE * len(drawn):
             return resampled_ranks(complete, better=better, level=question.level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
 

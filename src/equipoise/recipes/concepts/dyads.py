@@ -32,9 +32,7 @@ def dyad_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator)
     return np.asarray(rng.standard_normal((draws, int(kept.sum()))) @ across.T)
 
 
-def dyad_errors(
-    values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator
-) -> Floats:
+def dyad_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
     """How far the mean of ``values``, one an edge, may be off: one error a draw."""
     weights = dyad_weights(edges, points, draws, rng)
     return np.asarray(weights @ (values - values.mean()) / len(values))

@@ -103,9 +103,7 @@ def redrawn(
     return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
 
 
-def _weighted(
-    blend: Blend, errors: Mapping[str, Floats], degrees: float
-) -> tuple[Spread, dict[str, Spread]]:
+def _weighted(blend: Blend, errors: Mapping[str, Floats], degrees: float) -> tuple[Spread, dict[str, Spread]]:
     """The errors of a blend are those of its parts, as far as no cap is reached."""
     signed = {term.part: (-1.0 if term.from_one else 1.0) * term.weight for term in blend.terms}
     whole = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
