@@ -8,12 +8,13 @@ A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
 from benchmarks.places import gpu_rows
+from benchmarks.timing import seconds_on_gpu
 from equipoise.evidence.from_device import ranking_from_points_on
 from equipoise.geometry import geometry
 from equipoise.geometry.device import DeviceSearch, best_on_device
@@ -64,20 +65,6 @@ def _table(head: list[str], lines: list[list[str]]) -> None:
     print()
 
 
-def _timed(work: Callable[[], object], times: int = 5) -> float:
-    import torch
-
-    work()
-    seconds = []
-    for _ in range(times):
-        torch.cuda.synchronize()
-        start = perf_counter()
-        work()
-        torch.cuda.synchronize()
-        seconds.append(perf_counter() - start)
-    return min(seconds)
-
-
 def _matrix_rate(precision: str) -> float:
     """Multiplications and additions a second of a large square product."""
     import torch
@@ -85,7 +72,7 @@ def _matrix_rate(precision: str) -> float:
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     left, right = (torch.randn((SIDE, SIDE), device="cuda", dtype=kind) for _ in range(2))
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    seconds = _timed(lambda: left @ right)
+    seconds = seconds_on_gpu(lambda: left @ right)
     torch.set_float32_matmul_precision("highest")
     return 2 * SIDE**3 / seconds
 
@@ -95,7 +82,7 @@ def _copy_rate() -> float:
 
     source = torch.empty(1 << 30, device="cuda", dtype=torch.float32)
     target = torch.empty_like(source)
-    return 2 * source.nbytes / _timed(lambda: target.copy_(source))
+    return 2 * source.nbytes / seconds_on_gpu(lambda: target.copy_(source))
 
 
 def _search(precision: str, rate: float, copied: float) -> list[str]:
@@ -111,7 +98,7 @@ def _search(precision: str, rate: float, copied: float) -> list[str]:
         for _, block in search.blocks(left, 8 << 30):
             best_on_device(block, K)
 
-    seconds = _timed(best, times=3)
+    seconds = seconds_on_gpu(best, times=3)
     work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES
     peak = torch.cuda.max_memory_allocated() / 1e9
     task = f"top {K} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {precision} (peak {peak:.0f} GB)"
@@ -129,7 +116,9 @@ def _tree(path: str) -> list[list[str]]:
     points, closure = held["start"], held["closure"].astype(np.int64)
     pairs = np.concatenate([closure, closure[:, ::-1]])
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-    seconds = _timed(lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2)
+    seconds = seconds_on_gpu(
+        lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2
+    )
     ranking = ranking_from_points_on("cuda", points, pairs, geometry("lorentz"))
     mean = float(np.mean(ranking.ranks))
     found = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.logits import by_torch
 from benchmarks.row import Row
-from benchmarks.timing import extra_megabytes, fastest, number_printed_by
+from benchmarks.timing import extra_megabytes, fastest, number_printed_by, seconds_on_gpu
 from equipoise.recipes.places import calculate_correct_total_prediction
 
 SIZES = ((20_000, 1_000), (5_000, 50_000))
@@ -141,11 +140,13 @@ def _gpu(units: int, classes: int) -> list[Row]:
     logits = torch.randn((units, classes), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
     targets: Any = torch.arange(units, device="cuda") % classes
     assert is_fusible(logits)
-    copy = _on_gpu(lambda: torch.empty_like(logits).copy_(logits))
+    copy = seconds_on_gpu(lambda: torch.empty_like(logits).copy_(logits))
     seconds = {
-        "counts, left there,": _on_gpu(lambda: counts_on_device(logits, targets)),
-        "counts": _on_gpu(lambda: fused_counts(logits, targets)),
-        "counts, sums and labels": _on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
+        "counts, left there,": seconds_on_gpu(lambda: counts_on_device(logits, targets)),
+        "counts": seconds_on_gpu(lambda: fused_counts(logits, targets)),
+        "counts, sums and labels": seconds_on_gpu(
+            lambda: calculate_correct_total_prediction(logits, targets)
+        ),
     }
     found = []
     for what, taken in seconds.items():
@@ -154,20 +155,6 @@ def _gpu(units: int, classes: int) -> list[Row]:
         task = f"GPU: {what} of {units / 1000:g}k x {classes:,} logits"
         found.append(Row(task, taken, "copy of the tensor", copy, note=note))
     return found
-
-
-def _on_gpu(work: Callable[[], object], times: int = 20) -> float:
-    """The least wall seconds of several calls, each waited for."""
-    import torch
-
-    seconds = []
-    for _ in range(times):
-        torch.cuda.synchronize()
-        start = perf_counter()
-        work()
-        torch.cuda.synchronize()
-        seconds.append(perf_counter() - start)
-    return min(seconds)
 
 
 if __name__ == "__main__":

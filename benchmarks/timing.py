@@ -63,3 +63,17 @@ def peak_kilobytes() -> int:
     """The peak of this program alone; ru_maxrss would begin with the peak of the process that started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def seconds_on_gpu(work: Callable[[], object], times: int = 20) -> float:
+    """The least wall seconds of several calls, each waited for."""
+    import torch
+
+    seconds = []
+    for _ in range(times):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(perf_counter() - start)
+    return min(seconds)

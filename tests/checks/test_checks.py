@@ -113,6 +113,20 @@ def test_undefined_units_are_counted_once_for_all_metrics_that_miss_them() -> No
     assert "2 of 3 units have no value of MRR, HR@1 (a unit without relevant items)" in found.sentence
 
 
+def test_documents_without_predictions_call_for_a_lower_threshold_and_not_for_judgements() -> None:
+    sets = Sets.of({f"d{at}": ["x"] for at in range(9)}, {f"d{at}": ["x"] if at else [] for at in range(9)})
+    found = the("EQ104", evaluate(sets, "P(average=macro)").findings)
+    assert "lower the threshold" in found.remedy
+
+
+def test_sets_at_the_level_of_chance_are_not_advised_about_cutoffs() -> None:
+    documents = [f"d{at}" for at in range(12)]
+    sets = Sets.of({each: ["x"] for each in documents}, {each: ["x", "y"] for each in documents})
+    found = the("EQ302", evaluate(sets, "F1").findings)
+    assert "documents" in found.remedy
+    assert "cutoff" not in found.remedy
+
+
 def test_unknown_units_are_named() -> None:
     ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 1.0}, "q8": {"a": 1.0}, "q9": {"a": 1.0}})
     found = the("EQ106", evaluate(ranking, "MRR").findings)

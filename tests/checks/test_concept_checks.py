@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.concepts import BlendPart, ConceptSpace
+from equipoise.checks.concepts import BlendPart, ConceptSpace, Vectorless
 from equipoise.data import sample
 from equipoise.data.field import Cluster, Field, Pair, inspect_field
 from equipoise.evidence.space import Space
@@ -69,8 +69,29 @@ def test_points_on_a_line_through_the_origin_are_collapsed_though_their_cosines_
     assert codes(ConceptSpace("m", line)) == ["EQ310"]
 
 
-def test_a_space_of_zeros_gives_no_false_alarm() -> None:
-    assert codes(ConceptSpace("m", Space.of(np.zeros((4, 3))))) == []
+def test_a_space_without_directions_is_collapsed() -> None:
+    (finding,) = examine(ConceptSpace("m", Space.of(np.zeros((4, 3)))))
+    assert finding.code == "EQ310"
+    assert "fewer than two of the concepts have a direction" in finding.sentence
+
+
+def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:
+    (finding,) = examine(Vectorless("m", ("qualia", "akrasia"), 9))
+    assert finding.code == "EQ313"
+    assert finding.sentence == "2 of 9 texts have a vector of zeros: 'qualia', 'akrasia'"
+    assert codes(Vectorless("m", (), 9)) == []
+
+
+def test_a_score_that_no_model_can_have_is_found() -> None:
+    assert "EQ135" in codes(pairs([0.5, 0.5, 0.5]))
+    assert "EQ135" not in codes(pairs([0.5, 0.5, 0.6]))
+    alone = Field("f", clusters=(Cluster("a", ("x",)), Cluster("b", ("y",))))
+    assert "EQ135" in codes(alone)
+
+
+def test_a_model_whose_name_ends_in_a_colon_gets_no_second_one() -> None:
+    (finding,) = examine(BlendPart("q", "norms", 0.3, Direction.DOWN, {"hash:": 0.1}))
+    assert finding.evidence == ("hash: 0.1000",)
 
 
 @pytest.mark.parametrize(

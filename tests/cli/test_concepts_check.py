@@ -21,7 +21,7 @@ def write(folder: Path, **files: object) -> None:
 def test_the_field_of_the_program_can_be_used(eq) -> None:
     done = eq("concepts", "check")
     assert done.exit_code == 0
-    assert "97  expected 0.00 to 1.00" in done.output
+    assert "144  expected 0.00 to 1.00" in done.output
     assert "can be used" in done.output
 
 
@@ -82,3 +82,11 @@ def test_a_folder_that_is_not_there_is_bad_input(eq) -> None:
     done = eq("concepts", "check", "absent/")
     assert done.exit_code == 2
     assert "there is no file absent" in done.stderr
+
+
+def test_a_field_on_which_a_score_is_undefined_can_be_used_in_part(eq, folder: Path) -> None:
+    write(folder / "mine", pairs=[{**each, "expected_similarity": 0.2} for each in GOOD])
+    done = eq("concepts", "check", "mine")
+    assert done.exit_code == 1
+    assert "EQ135" in done.output
+    assert "can be used in part" in done.output

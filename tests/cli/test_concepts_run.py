@@ -155,3 +155,30 @@ def test_a_gate_closes_on_the_reversed_part(concepts: Run) -> None:
     done = concepts("--models", "hash", "--task", "quality", "--fail-on", "issue", "-q")
     assert done.exit_code == 1
     assert "EQ312" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_told_at_once(concepts: Run) -> None:
+    done = concepts("--models", "hash", "--task", "quality", "-o", "truth.qrels/below")
+    assert done.exit_code == 2
+    assert "nothing can be written to truth.qrels/below" in done.stderr
+    assert "embedding_quality_score" not in done.stdout
+
+
+def test_the_next_command_fits_the_task(concepts: Run, eq: Run) -> None:
+    done = concepts("--models", "hash,dim=256", "--task", "clustering")
+    command = done.stdout.split("Next: ")[1].split()
+    assert command == ["eq", "explain", "ARI"]
+    assert eq(*command[1:]).exit_code == 0
+
+
+def test_one_model_that_is_written_can_be_reported_as_the_program_says(concepts: Run, eq: Run) -> None:
+    done = concepts("--models", "hash,dim=32", "--task", "similarity", "-o", "results")
+    command = done.stdout.split("Next: ")[1].split()
+    assert command[:2] == ["eq", "report"]
+    assert eq(*command[1:]).exit_code == 0
+
+
+def test_in_detail_it_says_how_the_source_was_read_and_cuts_no_interval(concepts: Run) -> None:
+    done = concepts("--models", "hash,dim=32", "hash,dim=64", "--task", "relations", "-v")
+    assert "clustering_coefficient that of the graph without" in " ".join(done.stdout.split())
+    assert "…" not in done.stdout

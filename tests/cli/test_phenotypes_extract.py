@@ -11,6 +11,7 @@ from click.testing import Result
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.load import load_ontology
 from equipoise.tasks.extract import Document, candidates, predict
+from equipoise.tasks.extract.settings import FOR_NOTES
 from toy_ontology import obo
 
 EXTRACT = ("phenotypes", "extract")
@@ -111,3 +112,25 @@ def test_semantic_windows_take_the_model_that_embeds(eq) -> None:
     found = data(eq(*EXTRACT, "note.txt", *words, "--chunk-threshold", "0", "--json"))
     assert found["chunkers"][1].startswith("semantic(words=4")
     assert found["terms"]
+
+
+def test_bytes_that_are_not_utf_8_are_told_as_such_on_standard_input(eq) -> None:
+    result = eq(*EXTRACT, "-", *TOY, input="Fieber und Kälte".encode("latin-1"))
+    assert result.exit_code == 2
+    assert "standard input" in result.stderr
+    assert "UTF-8" in result.stderr
+    assert "surrogate" not in result.stderr
+
+
+def test_the_model_may_be_named_as_the_query_names_it(eq) -> None:
+    found = data(eq(*EXTRACT, "note.txt", "--ontology", "toy.obo", "--model-name", "tfidf:", "--json"))
+    assert found["model"] == "tfidf"
+
+
+def test_the_defaults_are_those_that_the_measurement_is_told_to_use(eq) -> None:
+    used = data(eq(*EXTRACT, "note.txt", *TOY, "--json"))["settings"]
+    assert used == {**FOR_NOTES.record(), "num_results": used["num_results"]}
+    assert FOR_NOTES.flags == "--chunk-threshold 0.5 --top-term-only"
+    assert "--chunk-threshold 0.5 --top-term-only" in eq(*EXTRACT, "note.txt", *TOY).stderr
+    for command in (EXTRACT, ("phenotypes", "extraction", "run")):
+        assert FOR_NOTES.flags in " ".join(eq(*command, "--help").stdout.split())

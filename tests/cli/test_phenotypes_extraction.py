@@ -78,6 +78,7 @@ def test_a_broken_file_is_named_and_the_run_is_partial(eq) -> None:  # type: ign
     answer = eq(*GROUP, "run", *COMMON, *QUICK, "--no-bootstrap-ci")
     assert answer.exit_code == 3
     assert "broken.json" in answer.stderr
+    assert "hint: " in answer.stderr
     assert "on 6 documents" in answer.stdout
 
 
@@ -85,7 +86,7 @@ def test_runs_are_compared_by_their_files_and_gated_by_their_folders(eq) -> None
     for name, more in (("default", ()), ("top_term", ("--top-term-only",))):
         eq(*GROUP, "run", *COMMON, *QUICK, *more, "-o", f"results/{name}")
     files = [f"results/{name}/extraction_results.json" for name in ("default", "top_term")]
-    compared = eq(*GROUP, "compare", *files, "--flips", "200")
+    compared = eq(*GROUP, "compare", *files, "-m", "F1(mode=id)", "-m", "P(average=macro,mode=id)")
     assert compared.exit_code == 0, compared.stderr
     assert "F1(mode=id) on 6 units" in compared.stdout
     # Another configuration in the same folder takes the place of the one before it.
@@ -105,8 +106,8 @@ def test_tuning_reports_unseen_documents_and_a_run_on_them_is_found_out(eq) -> N
     again = eq(*GROUP, "run", *COMMON, "--tuned", "results/tuned", "--no-bootstrap-ci", "--fail-on", "issue")
     assert again.exit_code == 1
     assert "EQ201" in again.stdout
-    both = eq(*GROUP, "run", *COMMON, "--tuned", "results/tuned", "--num-results", "3")
-    assert both.exit_code == 2
+    for more in (("--num-results", "3"), ("--chunkers", "sentence"), ("--include-assertions",)):
+        assert eq(*GROUP, "run", *COMMON, "--tuned", "results/tuned", *more).exit_code == 2
 
 
 @pytest.mark.parametrize(

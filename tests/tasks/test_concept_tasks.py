@@ -284,7 +284,7 @@ def test_quality_needs_two_concepts() -> None:
 
 def test_a_model_of_the_program_is_an_encoder(field: Field) -> None:
     encode = remembered(embedder("hash", dim=64, cache=False).encode, field.texts)
-    assert len(similarity(encode, field.pairs)) == 97
+    assert len(similarity(encode, field.pairs)) == 144
     found = entities(encode, field.sentences)
     accuracy = evaluate(found.probed, "Acc")["Acc"]
     assert accuracy.interval.method == "wilson"

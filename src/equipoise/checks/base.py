@@ -70,6 +70,10 @@ def kept(names: Sequence[object]) -> tuple[str, ...]:
     return (*(str(name) for name in names[:KEPT]), *((f"and {rest} more",) if rest > 0 else ()))
 
 
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: ``1 unit``, ``3 units``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: ``1 unit``, ``3 units``; ``plural`` where an s does not make it.
+
+    >>> counted(2, "entry", "entries")
+    '2 entries'
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 
-from equipoise.checks.base import Check, Complaint
+from equipoise.checks.base import Check, Complaint, counted, kept, listed
 from equipoise.evidence.space import Space
 from equipoise.metrics.spread import EffectiveRank, MeanCosine
 from equipoise.stats.numbers import figure
-from equipoise.types import Direction, Severity
+from equipoise.types import Direction, Severity, labelled
 
 COLLAPSED = 0.9
 """From this mean cosine on, the points lie in a narrow cone."""
@@ -26,6 +27,15 @@ class ConceptSpace:
     model: str
     space: Space
     what: str = "the concepts"
+
+
+@dataclass(frozen=True)
+class Vectorless:
+    """The texts that a model gave a vector of zeros, of so many in all."""
+
+    model: str
+    texts: tuple[str, ...]
+    count: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,11 @@ class BlendPart:
 def collapsed_space(seen: ConceptSpace) -> Iterator[Complaint]:
     """EQ310: vectors that all point the same way."""
     cosine, rank = MeanCosine().value(seen.space), EffectiveRank().value(seen.space)
+    if isnan(cosine):
+        yield Complaint(
+            seen.model, f"fewer than two of {seen.what} have a direction: the other vectors are zero"
+        )
+        return
     flat = len(seen.space) > 2 and rank < 2.0
     if cosine >= COLLAPSED or flat:
         yield Complaint(
@@ -54,6 +69,18 @@ def collapsed_space(seen: ConceptSpace) -> Iterator[Complaint]:
             f"{seen.what} lie nearly in one direction: their mean cosine is {figure(cosine, 3)}, their "
             f"effective rank {figure(rank, 1)} of {min(seen.space.vectors.shape)} possible",
             (f"mean cosine {figure(cosine, 4)}", f"effective rank {figure(rank, 2)}"),
+        )
+
+
+def zero_vectors(seen: Vectorless) -> Iterator[Complaint]:
+    """EQ313: texts whose vector is zero."""
+    if seen.texts:
+        yield Complaint(
+            seen.model,
+            f"{len(seen.texts)} of {counted(seen.count, 'text')} "
+            f"{'has' if len(seen.texts) == 1 else 'have'} a vector of zeros: "
+            f"{listed([repr(text) for text in seen.texts])}",
+            kept(seen.texts),
         )
 
 
@@ -82,7 +109,7 @@ def reversed_part(part: BlendPart) -> Iterator[Complaint]:
             part.blend,
             f"it {verb} {figure(abs(part.weight), 2)} x {part.part}, of which {less} is better: the worse a "
             f"model is there, the higher it scores",
-            tuple(f"{model}: {figure(value, 4)}" for model, value in part.values.items())
+            tuple(labelled(model, figure(value, 4)) for model, value in part.values.items())
             or (f"weight {figure(part.weight, 2)}",),
         )
 
@@ -142,5 +169,21 @@ from equipoise.checks.concepts import BlendPart
 from equipoise.types import Direction
 ratios = {"even": 0.0, "uneven": 0.3}
 examine(BlendPart("embedding_quality_score", "norm_std/norm_mean", 0.3, Direction.DOWN, ratios))""",
+    ),
+    Check(
+        code="EQ313",
+        title="texts with a vector of zeros",
+        severity=Severity.ISSUE,
+        applies_to=Vectorless,
+        function=zero_vectors,
+        why="""\
+A vector of zeros has no direction: the model does not know the text, or lost it. Its cosine with any
+other counts as 0 here, which is right for pairs that have nothing in common, raises diversity and
+separation, and makes norms uneven, which a blend may even reward. A model can come first by knowing less.""",
+        remedy="find out why the model has nothing to say of these texts, or leave them out for every model",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.checks.concepts import Vectorless
+examine(Vectorless("half", ("akrasia", "qualia"), 3))""",
     ),
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from equipoise.checks.base import Check, Complaint, counted
+from equipoise.checks.base import Check, Complaint
+from equipoise.stats.numbers import count
 from equipoise.types import Severity
 
 
@@ -30,10 +31,10 @@ def one_assertion(gold: AssertedGold) -> Iterator[Complaint]:
     if len(gold.counts) != 1:
         return
     assertion, entries = next(iter(gold.counts.items()))
+    which = "the only gold entry is" if entries == 1 else f"all {count(entries)} gold entries are"
     yield Complaint(
         gold.corpus,
-        f"all {counted(entries, 'gold entry').replace('entrys', 'entries')} are {assertion}, so these "
-        "documents cannot show whether assertions are detected"
+        f"{which} {assertion}, so these documents cannot show whether assertions are detected"
         + ("; the strict figures reward whoever never looks" if gold.scored else ""),
         (f"{assertion}: {entries}",),
     )

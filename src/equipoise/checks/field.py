@@ -73,6 +73,24 @@ def small_clusters(field: Field) -> Iterator[Complaint]:
         )
 
 
+def undefined_scores(field: Field) -> Iterator[Complaint]:
+    """EQ135: a score that no model can have on this field."""
+    expected = {pair.expected for pair in field.pairs or ()}
+    if field.pairs and len(field.pairs) > 1 and len(expected) == 1:
+        yield Complaint(
+            f"{field.name} pairs",
+            f"all {len(field.pairs)} pairs expect the similarity {figure(expected.pop(), 2)}, so that no "
+            "correlation and no semantic_similarity_score is defined",
+        )
+    clusters = field.clusters or ()
+    if len(clusters) > 1 and all(len(each.concepts) == 1 for each in clusters):
+        yield Complaint(
+            f"{field.name} clusters",
+            f"each of {counted(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
+            "no clustering_score is defined",
+        )
+
+
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ130",
@@ -159,5 +177,21 @@ from equipoise.checks.catalogue import examine
 from equipoise.data.field import Cluster, Field
 ethics, logic = Cluster("ethics", ("duty", "virtue")), Cluster("logic", ("modus ponens", "syllogism"))
 examine(Field("both", clusters=(ethics, logic)))""",
+    ),
+    Check(
+        code="EQ135",
+        title="a score that no model can have",
+        severity=Severity.ISSUE,
+        applies_to=Field,
+        function=undefined_scores,
+        why="""\
+A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. Where
+every pair expects the same, or every cluster is a single concept, the part of the score is undefined
+for any model, and so are the score and the composite. The field can be read, but not used for this.""",
+        remedy="add pairs of other similarities, or concepts to the clusters",
+        example="""\
+from equipoise.checks.catalogue import examine
+from equipoise.data.field import Field, Pair
+examine(Field("flat", pairs=(Pair("duty", "virtue", 0.5), Pair("logic", "number", 0.5))))""",
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.checks.base import Check, Complaint, counted, listed
 from equipoise.checks.subjects import Scored
+from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import Metric
 from equipoise.stats.numbers import decimals, figure, span
 from equipoise.stats.result import Estimate
@@ -60,11 +61,19 @@ def ties(scored: Scored) -> Iterator[Complaint]:
     )
 
 
+OF_OTHER_DOCUMENTS = "see whether the findings were given to the documents that they come from"
+MORE_DOCUMENTS = (
+    "measure on more documents, or raise the threshold so that fewer terms are found by luck; or accept that "
+    "nothing was learnt"
+)
+
+
 def not_above_chance(scored: Scored) -> Iterator[Complaint]:
     """EQ302: the interval reaches the level of a system that knows nothing, or lies on its wrong side."""
     if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
         return
     known = [each for each in scored.result.estimates.values() if not isnan(each.chance - each.value)]
+    sets = isinstance(scored.result.evidence, Sets)
     below = [each for each in known if each.interval.known and _margins(each)[1] < -_slack(each)]
     within = [each for each in known if each not in below and _margins(each)[0] <= _slack(each)]
     if below:
@@ -72,13 +81,16 @@ def not_above_chance(scored: Scored) -> Iterator[Complaint]:
             scored.system,
             _beside_chance(below, "which is worse than a system that knows nothing"),
             tuple(map(_figures, below)),
-            "see whether the scores are distances: a higher score must mean a better candidate",
+            OF_OTHER_DOCUMENTS
+            if sets
+            else "see whether the scores are distances: a higher score must mean a better candidate",
         )
     if within:
         yield Complaint(
             scored.system,
             _beside_chance(within, "which is not shown to be better than knowing nothing"),
             tuple(map(_figures, within)),
+            MORE_DOCUMENTS if sets else "",
         )
 
 

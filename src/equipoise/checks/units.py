@@ -49,6 +49,7 @@ def undefined_units(scored: Scored) -> Iterator[Complaint]:
             f"{len(units):,} of {counted(len(gone), 'unit')} have no value of {listed(names)}{why} "
             f"and are left out of the mean: {listed(units)}",
             kept(units),
+            "" if metric is None else metric.undefined_remedy,
         )
 
 

@@ -35,7 +35,8 @@ rare units may gain very much, --test bounds assumes nothing but the bounds of t
 such as MedianRank, is judged by the bootstrap interval of its difference, not adjusted.
 
 What cannot be judged fails: missing units, runs that were scored in different ways, runs that
-are not complete, undefined figures, and a loss on so few units that no p could be small enough.
+are not complete or were tuned on the units they report (EQ201), undefined figures, and a loss on
+so few units that no p could be small enough.
 """
 
 

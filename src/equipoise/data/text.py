@@ -149,7 +149,7 @@ def _refuse_other_encodings(name: str, data: bytes) -> None:
         line, offset = line_at(data, error.start), error.start
         raise FormatError(
             f"{name} is not UTF-8: line {line} holds the byte 0x{data[offset]:02x} at offset {offset}",
-            hint=f"if it is Latin-1: iconv -f LATIN1 -t UTF-8 {name}",
+            hint=f"if it is Latin-1: iconv -f LATIN1 -t UTF-8{'' if name == shown(STDIN) else f' {name}'}",
         ) from error
     offset = data.find(b"\0")
     if offset >= 0:

@@ -96,6 +96,8 @@ class Sets(Evidence):
     credit: Credit | None = None
     counted: dict[Any, tuple[Any, ...]] = field(default_factory=dict, init=False)
     """Counts a document that a metric has made once; whoever takes documents takes their counts with them."""
+    dealt: dict[Any, Any] = field(default_factory=dict, init=False)
+    """Counts of these sets dealt to the documents at random, for the chance levels."""
 
     @classmethod
     def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:

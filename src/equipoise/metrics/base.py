@@ -60,6 +60,8 @@ class Metric(ABC, Generic[E]):
     needs_cutoff: ClassVar[bool] = False
     formula: ClassVar[str] = ""
     undefined: ClassVar[str] = "a unit without relevant items"
+    undefined_remedy: ClassVar[str] = ""
+    """What to do about units without a value, where that is not about the judgements."""
     cite: ClassVar[str] = ""
 
     @property
@@ -99,6 +101,11 @@ class Metric(ABC, Generic[E]):
     @abstractmethod
     def measure(self, evidence: E) -> Measurement:
         """The figure, with its per-unit parts where it has them."""
+
+    @property
+    def chance_stream(self) -> str:
+        """The stream of randomness of the chance level; metrics of one stream see the same shuffles."""
+        return self.name
 
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
         """What a system that knows nothing would score: the mean over shuffled evidence."""

@@ -37,7 +37,8 @@ class ClusterCoherence(CorpusMetric[Space]):
     """Mean cosine over the pairs of points of a class, averaged over the classes.
 
     From -1 to 1. Classes count alike; one with a single point has no pair and is left out. The cosine of a
-    zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space is coherent however it is labelled.
+    zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space is coherent
+    however it is labelled.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 4.0]], labels=["x", "x", "y", "y"])
     >>> round(ClusterCoherence().measure(space).value, 4)

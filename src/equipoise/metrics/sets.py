@@ -4,94 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, get_args
 
 import numpy as np
 
-from equipoise.errors import UndefinedError
-from equipoise.evidence.sets import Credit, Sets, TermSets
+from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import Measurement, UnitMetric
-from equipoise.types import Bools, Floats, Ints
+from equipoise.metrics.deals import dealt, dealt_orders, expected_hits
+from equipoise.metrics.overlap import Mode, Overlap, overlap
+from equipoise.types import Floats, Ints
 
 OverDocuments = Literal["micro", "macro", "weighted"]
-Mode = Literal["strict", "present", "id"]
-
-
-class Overlap(NamedTuple):
-    """For each document: hits (parts of hits, where credit is given), gold entries, predicted entries."""
-
-    hits: Floats
-    gold: Ints
-    predicted: Ints
-
-
-def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> Overlap:
-    """What gold and predicted sets have in common, after ``mode`` has said what an entry is.
-
-    ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
-    ``id``: a term, whatever was asserted of it. What was counted once is kept with the sets: matching one
-    to one is slow, and a bootstrap asks for the same documents again and again.
-    """
-    if (mode, soft) in sets.counted:
-        return Overlap(*sets.counted[mode, soft])
-    found = _overlap(sets, mode, soft)
-    sets.counted[mode, soft] = tuple(found)
-    return found
-
-
-def _overlap(sets: Sets, mode: Mode, soft: bool) -> Overlap:
-    gold, predicted = _viewed(sets.gold, mode), _viewed(sets.predicted, mode)
-    hits = _soft_hits(gold, predicted, sets) if soft else _exact_hits(gold, predicted, sets)
-    return Overlap(hits, gold.sizes, predicted.sizes)
-
-
-def _viewed(side: TermSets, mode: Mode) -> TermSets:
-    """The entries that count in this mode; assertions that do not matter become 0."""
-    if mode == "strict":
-        return side
-    if mode == "present":
-        return side.where(side.assertions == 0)
-    # Entries are sorted by term within a document, so repeated terms stand side by side.
-    repeated = np.zeros(len(side.terms), dtype=bool)
-    documents = side.documents
-    repeated[1:] = (side.terms[1:] == side.terms[:-1]) & (documents[1:] == documents[:-1])
-    return side.where(~repeated)._replace(assertions=np.zeros(int((~repeated).sum()), dtype=np.int64))
-
-
-def _exact_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
-    """How many predicted entries of each document are gold."""
-    terms, assertions = max(1, len(sets.terms)), len(sets.assertions)
-    wanted, given = (
-        (side.documents * terms + side.terms) * assertions + side.assertions for side in (gold, predicted)
-    )
-    found: Bools = np.isin(given, wanted)
-    return np.bincount(predicted.documents[found], minlength=len(sets)).astype(np.float64)
-
-
-def _soft_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
-    """The largest total credit of any one-to-one matching in each document.
-
-    Exact matches are not fixed first: two near misses may together earn more than one hit.
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    if sets.credit is None:
-        raise UndefinedError(
-            "soft scores need to know what a near miss earns, and these sets carry no credit",
-            hint="sets.with_credit(similarity) adds it; without soft only exact terms count",
-        )
-    hits = np.zeros(len(sets))
-    for document in np.flatnonzero((gold.sizes > 0) & (predicted.sizes > 0)):
-        matrix = _credit_matrix(gold, predicted, int(document), sets.credit, len(sets.terms))
-        hits[document] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
-    return hits
-
-
-def _credit_matrix(gold: TermSets, predicted: TermSets, document: int, credit: Credit, terms: int) -> Floats:
-    """Gold by predicted entries of one document; nothing is earned across assertions."""
-    rows, columns = (slice(*side.offsets[document : document + 2]) for side in (gold, predicted))
-    matrix = credit.between(gold.terms[rows], predicted.terms[columns], terms)
-    return np.where(gold.assertions[rows, None] == predicted.assertions[columns], matrix, 0.0)
+AVERAGES: tuple[OverDocuments, ...] = get_args(OverDocuments)
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True)
@@ -124,18 +49,57 @@ class SetScore(UnitMetric[Sets]):
             return None
         return overlap(evidence, self.mode, soft=self.soft).gold.astype(np.float64)
 
+    def addends(self, evidence: Sets) -> Floats:
+        """What each document adds to the sums that the micro average is a function of: a row a document."""
+        counts = overlap(evidence, self.mode, soft=self.soft)
+        return np.column_stack([np.asarray(side, dtype=np.float64) for side in counts])
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """The micro average of each row of sums; NaN for 0/0."""
+        return self.ratio(Overlap(*sums.T))
+
+    @property
+    def chance_stream(self) -> str:
+        """One for all scores of sets: the same deals, so that their chance levels fit together."""
+        return "sets"
+
+    def chance(self, evidence: Sets, rng: np.random.Generator) -> float:
+        """What the same predicted sets would score if they were dealt to the documents at random.
+
+        Of exact micro scores it is computed and not drawn; the soft ones add to it what near misses earn.
+        """
+        if not len(evidence):
+            return float("nan")
+        deals = dealt_orders(len(evidence), rng)
+        counts = dealt(evidence, self.mode, deals, soft=self.soft)
+        if self.average != "micro":
+            values = self.ratio(counts)
+            shares = counts.gold if self.average == "weighted" else np.ones_like(counts.gold)
+            return _mean_of_means(values, np.where(np.isnan(values), 0, shares))
+        hits = expected_hits(evidence, self.mode)
+        if self.soft:
+            exact = dealt(evidence, self.mode, deals, soft=False)
+            hits += float((counts.hits - exact.hits).sum(axis=1).mean())
+        return float(self.of_sums(np.array([[hits, counts.gold[0].sum(), counts.predicted[0].sum()]]))[0])
+
     def measure(self, evidence: Sets) -> Measurement:
         """The average. Micro has no per-document parts: how much a document counts there depends on the
         system as well, so that two systems could not be paired by document."""
         if self.average != "micro":
             return super().measure(evidence)
-        counts = overlap(evidence, self.mode, soft=self.soft)
-        return Measurement(float(self.ratio(Overlap(*(np.array([side.sum()]) for side in counts)))[0]))
+        return Measurement(float(self.of_sums(self.addends(evidence).sum(axis=0, keepdims=True))[0]))
 
 
-def _shares(part: Floats, whole: Ints) -> Floats:
+def _mean_of_means(values: Floats, weights: Floats) -> float:
+    """The mean over rows of each row's weighted mean; rows without weight are left out."""
+    totals = weights.sum(axis=1)
+    means = (np.nan_to_num(values) * weights).sum(axis=1)[totals > 0] / totals[totals > 0]
+    return float(means.mean()) if len(means) else float("nan")
+
+
+def _shares(part: Floats, whole: Ints | Floats) -> Floats:
     """``part / whole``, and NaN for 0/0."""
-    shares: Floats = np.full(len(whole), np.nan)
+    shares: Floats = np.full(whole.shape, np.nan)
     return np.divide(part, whole, out=shares, where=whole > 0)
 
 
@@ -155,6 +119,9 @@ class SetPrecision(SetScore):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
+    undefined_remedy = (
+        "lower the threshold if no document should stay without a prediction, or read recall too"
+    )
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: Overlap) -> Floats:
@@ -202,6 +169,7 @@ class SetF1(SetScore):
     aliases = ("f1", "F1-score")
     formula = r"\frac{2\,TP}{2\,TP + FP + FN}"
     undefined = "a document without gold and without predicted terms"
+    undefined_remedy = "nothing was there and nothing was found: leave them out, or annotate them"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: Overlap) -> Floats:

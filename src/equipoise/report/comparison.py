@@ -133,23 +133,43 @@ def caption(comparison: Comparison) -> str:
     """What the letters mean, and how p and the intervals of differences were made."""
     question = comparison.question
     how = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
-    flips = f"; {count(question.flips)} flips" if question.test == "randomisation" else ""
+    flips = "" if comparison.flips is None else f"; {count(comparison.flips)} flips"
     return (
         "Systems that share a letter cannot be told apart at "
         f"{percent(question.level)}. {how}{flips}; seed {question.seed}.{_about_intervals(comparison)}"
+        f"{_about_gaps(comparison, [comparison.primary])}"
     )
 
 
 def others_caption(comparison: Comparison, metrics: list[str]) -> str:
     """To whom the differences on the other metrics are, and what each metric's p was corrected for."""
-    families = "; ".join(comparison.families[name] for name in metrics)
+    families = comparison.families_of(metrics)
     whom = f"Differences are to {comparison.leader}, which leads on {comparison.primary}. "
-    return f"{whom if comparison.leader else ''}Each metric is a family of its own: {families}."
+    own = f"Each metric is a family of its own: {families}."
+    return f"{whom if comparison.leader else ''}{own}{_about_gaps(comparison, metrics)}"
 
 
 def partial_lines(comparison: Comparison) -> list[str]:
     """A sentence for every run that is not complete."""
     return [f"{PARTIAL} {labelled(each.subject, each.sentence)}" for each in _partial(comparison)]
+
+
+def _about_gaps(comparison: Comparison, metrics: list[str]) -> str:
+    """Where a difference is over fewer units than an estimate beside it, since one system lacks a value."""
+    gaps = {
+        each.metric: each.n
+        for each in comparison.contrasts
+        if each.metric in metrics
+        and each.wins is not None
+        and each.n < max(comparison.estimates[name][each.metric].n for name in (each.a, each.b))
+    }
+    if not gaps:
+        return ""
+    told = [f"{metric} ({counted(units, 'unit')})" for metric, units in gaps.items()]
+    return (
+        f" Differences are over the units where both systems have a value, fewer than an estimate rests on, "
+        f"and need not be those of the estimates: {', '.join(told)}."
+    )
 
 
 def _about_intervals(comparison: Comparison) -> str:

@@ -7,12 +7,19 @@ from math import isnan
 from typing import Any
 
 from equipoise.checks.base import counted
-from equipoise.report.concepts_edition import ByModel, ConceptEdition
+from equipoise.report.concepts_edition import ByModel, ConceptEdition, Standing
 from equipoise.report.findings import findings_part
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
+from equipoise.stats.interval import Interval
 from equipoise.stats.numbers import between, figure, p_value, percent, shared_decimals, signed, span
+from equipoise.stats.result import Estimate
 from equipoise.types import Direction, labelled
+
+SMALL = 10.0
+"""Figures below this are no ranks."""
+REASON = 24
+"""The longest reason that a table shows in place of an interval; results.json has them all."""
 
 Row = tuple[str, str, ByModel]
 """What a figure is about, its name, and what every model has."""
@@ -44,7 +51,7 @@ def score_columns(edition: ConceptEdition) -> list[Column]:
     rows = []
     for standing in edition.all_standings:
         estimates = [standing.estimates[name] for name in standing.order]
-        places = shared_decimals(each.interval for each in estimates)
+        places = _places(estimates)
         for number, (name, own) in enumerate(zip(standing.order, estimates, strict=True)):
             rows.append(
                 (
@@ -96,6 +103,7 @@ def parts_part(edition: ConceptEdition, *, verbose: bool = False) -> list[Any]:
         for place, (term, own) in enumerate(standing.terms.items())
     ]
     methods = [each.method for each in edition.standings if each.method]
+    methods += [line for each in edition.standings for line in each.readings] if verbose else []
     return [
         Paragraph(""),
         heading("What the scores are made of"),
@@ -130,7 +138,7 @@ def _table(
     chance: bool = False,
 ) -> FittedTable:
     """A column a model, the later ones the first to give way; in detail a row a model, with intervals."""
-    digits = [shared_decimals(each.interval for each in own.values()) for _, _, own in rows]
+    digits = [_places(list(own.values())) for _, _, own in rows]
     if verbose:
         return FittedTable(_detailed(first, second, rows, digits))
     columns = [Column(first, [row[0] for row in rows], rank=20), Column(second, [row[1] for row in rows])]
@@ -153,7 +161,7 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
             name if place == 0 else "",
             model,
             figure(each.value, places),
-            span(each.interval, places),
+            _reach(each.interval, places),
             figure(each.chance, places),
         )
         for (about, name, own), places in zip(rows, digits, strict=True)
@@ -161,13 +169,32 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
     ]
     abouts, names, models, values, reaches, luck = zip(*cells, strict=True)
     return [
-        Column(first, abouts, rank=4),
+        Column(first, abouts, rank=5),
         Column(second, names),
         Column("model", models, shortens="middle"),
         Column("value", values, right=True),
-        Column("interval", reaches, right=True, rank=1, shortens="end"),
+        Column("interval", reaches, right=True, rank=1),
         Column("chance", luck, right=True, rank=2),
     ]
+
+
+def _places(estimates: Sequence[Estimate]) -> int:
+    """Decimals for figures side by side; two at least where they are small: a correlation is never 1.0."""
+    places = shared_decimals(each.interval for each in estimates)
+    return (
+        max(places, 2) if all(abs(each.value) < SMALL or isnan(each.value) for each in estimates) else places
+    )
+
+
+def _reach(interval: Interval, places: int) -> str:
+    """An interval in a table of many: a reason must not be wider than what it stands for."""
+    text = span(interval, places)
+    return text if len(text) <= REASON else "n/a"
+
+
+def _share(share: float) -> str:
+    """A share of all, every one to the same digit."""
+    return f"{figure(100 * share, 1)} %"
 
 
 def _arrow(own: ByModel) -> str:
@@ -182,25 +209,22 @@ def _chance(own: ByModel, places: int) -> str:
 
 def pairs_part(edition: ConceptEdition) -> list[Any]:
     """Every pair of models on every score."""
-    pairs = [(each.score, contrast) for each in edition.all_standings for contrast in each.contrasts]
-    if not pairs:
-        return []
-    digits = [shared_decimals([contrast.interval]) for _, contrast in pairs]
-    shown = [(contrast, places) for (_, contrast), places in zip(pairs, digits, strict=True)]
+    every = [each for each in edition.all_standings if each.contrasts]
+    parts: list[Any] = [Paragraph(""), heading("Every pair")] if every else []
+    for standing in every:
+        parts += [Paragraph(""), FittedTable(_pair_columns(standing))]
+    return parts
+
+
+def _pair_columns(standing: Standing) -> list[Column]:
+    """Every pair of models on one score, whose name is the head of the first column."""
+    pairs = [(each, shared_decimals([each.interval])) for each in standing.contrasts]
     return [
-        Paragraph(""),
-        heading("Every pair"),
-        Paragraph(""),
-        FittedTable(
-            [
-                Column("score", [score for score, _ in pairs]),
-                Column("model", [each.a for _, each in pairs], shortens="middle"),
-                Column("minus", [each.b for _, each in pairs], shortens="middle"),
-                Column("difference", [signed(each.difference, at) for each, at in shown], right=True),
-                Column("interval", [span(each.interval, at) for each, at in shown], right=True, rank=2),
-                Column("adj. p", [p_value(each.adjusted) for _, each in pairs], right=True, rank=1),
-            ]
-        ),
+        Column(standing.title, [each.a for each, _ in pairs], shortens="middle"),
+        Column("minus", [each.b for each, _ in pairs], shortens="middle"),
+        Column("difference", [signed(each.difference, at) for each, at in pairs], right=True),
+        Column("interval", [_reach(each.interval, at) for each, at in pairs], right=True, rank=2),
+        Column("adj. p", [p_value(each.adjusted) for each, _ in pairs], right=True, rank=1),
     ]
 
 
@@ -216,10 +240,8 @@ def weights_part(edition: ConceptEdition) -> list[Any]:
         FittedTable(
             [
                 Column("model", [each.model for each in ordered], shortens="middle"),
-                Column("comes first in", [percent(round(each.share, 3)) for each in ordered], right=True),
-                Column(
-                    "with redrawn units", [percent(round(each.redrawn, 3)) for each in ordered], right=True
-                ),
+                Column("comes first in", [_share(each.share) for each in ordered], right=True),
+                Column("with redrawn units", [_share(each.redrawn) for each in ordered], right=True),
             ]
         ),
         Paragraph("of all weightings of the composite, each as likely as any other."),

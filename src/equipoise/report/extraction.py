@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.checks.base import counted
-from equipoise.metrics.sets import Mode, OverDocuments, SetF1, SetPrecision, SetRecall, SetScore
+from equipoise.metrics.overlap import Mode
+from equipoise.metrics.sets import AVERAGES, OverDocuments, SetF1, SetPrecision, SetRecall, SetScore
 from equipoise.report.findings import findings_part, gravest_first
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
@@ -15,8 +16,7 @@ from equipoise.stats.numbers import count, figure, percent, span
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Finding
 
-AVERAGES: tuple[OverDocuments, ...] = ("micro", "macro", "weighted")
-MODES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
+TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
 SCORES: tuple[tuple[str, Callable[..., SetScore]], ...] = (
     ("precision", SetPrecision),
     ("recall", SetRecall),
@@ -77,13 +77,18 @@ def problems_part(problems: tuple[str, ...], *, verbose: bool = False) -> list[A
     return parts
 
 
-def _leading(edition: ExtractionEdition) -> list[Any]:
-    """Precision, recall and F1 as they were asked for, exact and soft."""
-    rows = [
+def _leading_rows(edition: ExtractionEdition) -> list[tuple[str, str, Estimate]]:
+    """A row a score: its title, how terms match, and its estimate."""
+    return [
         (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
         for soft in (False, True)
         for title, kind in SCORES
     ]
+
+
+def _leading(edition: ExtractionEdition) -> list[Any]:
+    """Precision, recall and F1 as they were asked for, exact and soft."""
+    rows = _leading_rows(edition)
     estimates = [each for _, _, each in rows]
     level = percent(estimates[0].interval.level)
     columns = [
@@ -98,9 +103,9 @@ def _leading(edition: ExtractionEdition) -> list[Any]:
 
 
 def _caption(edition: ExtractionEdition) -> str:
-    methods = dict.fromkeys(
-        each.interval.method for each in edition.result.estimates.values() if each.interval.known
-    )
+    shown = [each for _, _, each in _leading_rows(edition)]
+    shown += [edition.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES]
+    methods = dict.fromkeys(each.interval.method for each in shown if each.interval.known)
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
     rate = edition.documents / edition.seconds if edition.seconds else 0.0
     return (
@@ -113,9 +118,9 @@ def _caption(edition: ExtractionEdition) -> str:
 
 def _modes(edition: ExtractionEdition) -> list[Any]:
     """P, R and F1 by every mode and average."""
-    rows = [(mode, average) for mode in MODES for average in AVERAGES]
+    rows = [(mode, average) for mode in TITLES for average in AVERAGES]
     columns = [
-        Column("mode", [MODES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
+        Column("mode", [TITLES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
         Column("average", [average for _, average in rows]),
     ]
     for title, kind in SCORES:
@@ -177,8 +182,8 @@ def _spans(edition: ExtractionEdition) -> list[Any]:
         Paragraph(""),
         FittedTable(columns),
         Paragraph(
-            f"Of {counted(found + chunker + model, 'marked gold term')}, {count(found)} were found. Of the "
-            f"others {count(chunker)} would have been found from their own words, which is the chunker's "
-            f"loss, and {count(model)} not even so, which is the model's."
+            f"Marked gold terms: {count(found + chunker + model)}. Found: {count(found)}. Lost by the "
+            f"chunker: {count(chunker)}, which their own words would have found. Lost by the "
+            f"model: {count(model)}, which are not found even so."
         ),
     ]

@@ -78,6 +78,7 @@ def tuning_report(edition: TuningEdition, *, verbose: bool = False, quiet: bool 
         else f"{first.metric} on the very {documents} that chose the parameters (optimistic)"
     )
     parts: list[Any] = [heading(title), Paragraph(""), FittedTable(model_columns(edition))]
+    parts += [Paragraph(""), *map(Paragraph, _deployed(edition))]
     if quiet:
         return parts
     parts += [Paragraph(""), Paragraph(_caption(edition, nested))]
@@ -93,7 +94,7 @@ def tuning_report(edition: TuningEdition, *, verbose: bool = False, quiet: bool 
 
 
 def model_columns(edition: TuningEdition) -> list[Column]:
-    """A row a model, best first: the figure that may be quoted, the optimistic one, and what to deploy."""
+    """A row a model, best first: the figure that may be quoted, and the optimistic one."""
     ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
     estimates = [each.estimate for each in ranked]
     level = percent(estimates[0].interval.level)
@@ -113,9 +114,23 @@ def model_columns(edition: TuningEdition) -> list[Column]:
     usual = [_baseline(each.tuning) for each in ranked]
     columns.append(Column("untuned", usual, right=True, rank=3))
     columns.append(Column("chance", [figure(each.chance, _PLACES) for each in estimates], right=True, rank=5))
-    deploy = [params_text(each.tuning.trials[each.tuning.best].params) for each in ranked]
-    columns.append(Column("parameters", deploy, rank=6))
     return columns
+
+
+def _deployed(edition: TuningEdition) -> list[str]:
+    """What to deploy of each model, and that it is no better than what nobody tuned, where it is not."""
+    lines = []
+    for part in edition.parts:
+        tuning = part.tuning
+        line = f"Deploy {part.name} with {params_text(tuning.trials[tuning.best].params)}."
+        usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
+        if usual is not None and not usual.value < tuning.optimistic:
+            line += (
+                f" No trial beats the parameters that nobody tuned ({params_text(usual.params)}), which have "
+                f"{figure(usual.value, _PLACES)} on the same documents: keep those, or try more."
+            )
+        lines.append(line)
+    return lines
 
 
 def params_text(params: Params) -> str:
@@ -152,16 +167,27 @@ def _p(comparison: Comparison, name: str) -> str:
 def _caption(edition: TuningEdition, nested: bool) -> str:
     first = edition.parts[0]
     trials = counted(len(first.tuning.grid), "trial")
-    told = [f"Counted are {edition.counted}. {trials} a model, the same for all."]
+    told = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_outcomes(edition)}."]
     if nested:
         told.append(
             f"{len(first.tuning.folds)} folds: each document is scored by what was chosen without it. "
-            "Optimistic is the best trial on the documents that chose it."
+            "Optimistic is the best trial on the documents that chose it. Thresholds are quantiles of a "
+            "model's own scores on all texts, those of the fold left out among them; no gold is looked at."
         )
     unseen = ", ".join(f"{name} {figure(value, _PLACES)}" for name, value in first.unseen)
     if nested and unseen:
         told.append(f"On unseen documents {first.name} has {unseen}.")
     return " ".join(told)
+
+
+def _outcomes(edition: TuningEdition) -> str:
+    """How many trials of each model scored unlike its others."""
+    told = []
+    for part in edition.parts:
+        values = [trial.value for trial in part.tuning.grid]
+        rows = zip(values, part.precision, part.recall, strict=False)
+        told.append(f"{len({repr(row) for row in rows})} of {part.name}")
+    return f"{', '.join(told)} scored unlike the others"
 
 
 def _frontier(part: TunedPart) -> list[Any]:

@@ -38,7 +38,7 @@ def field_part(
     if not quiet:
         others = [finding for finding in findings if finding.code not in _OF_PROBLEMS]
         parts += findings_part(others, verbose=verbose)
-    return [*parts, Paragraph(""), _status(field)]
+    return [*parts, Paragraph(""), _status(field, findings)]
 
 
 def facts_of(field: Field) -> dict[str, str]:
@@ -59,12 +59,14 @@ def _problems(field: Field, *, verbose: bool) -> list[Any]:
     return [*parts, Paragraph(f"and {count(rest)} more (-v shows all)", indent=2)] if rest else parts
 
 
-def _status(field: Field) -> Line:
+def _status(field: Field, findings: Sequence[Finding]) -> Line:
     fatal = sum(problem.fatal for problem in field.problems)
     if fatal:
         return Line(Mark.BAD, f"cannot be used: {counted(fatal, 'problem')} to mend first", indent=0)
     if field.problems:
         return Line(Mark.FAIR, f"can be used, with {counted(len(field.problems), 'problem')}", indent=0)
+    if any(finding.code == "EQ135" for finding in findings):
+        return Line(Mark.FAIR, "can be used in part: not every score is defined on it", indent=0)
     return Line(Mark.GOOD, "can be used", indent=0)
 
 

@@ -1,7 +1,8 @@
 """The gate of continuous integration: does a run reach what is asked, and has it lost against a baseline?
 
 Whatever keeps the question from being answered closes the gate: missing units, runs that were scored in
-different ways, runs that are not complete, figures that are not defined, losses on too few units to judge.
+different ways, runs that are not complete or were tuned on the units they report, figures that are not
+defined, losses on too few units to judge.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from equipoise.types import Direction
 
 MISSING = "EQ101"
 """The code of units that the truth has and a run lacks."""
+
+FLATTERED = "EQ201"
+"""The code of a figure that is the best of several, on the units that made it the best."""
 
 RESAMPLES_OF_A_LOOK = 1
 """Where only the figure is wanted and not its interval."""
@@ -99,6 +103,7 @@ def gate_run(
             hint="for example 0.01; 0 bears none",
         )
     verdicts = [_complete(run)] if run.caution else []
+    verdicts += _flattered(run)
     if not allow_missing:
         verdicts += _missing(run, "the run")
         verdicts += _missing(against.baseline, "the baseline") if against else []
@@ -112,6 +117,15 @@ def gate_run(
 
 def _complete(run: StoredRun) -> Verdict:
     return Verdict(False, f"{run.caution}, so its figures decide nothing", "run")
+
+
+def _flattered(run: StoredRun) -> list[Verdict]:
+    """The complaint that parameters were chosen on the units that the run reports, if it was made."""
+    return [
+        Verdict(False, f"the run was tuned on the units it reports: {finding.sentence} ({FLATTERED})", "run")
+        for finding in run.result.findings
+        if finding.code == FLATTERED
+    ]
 
 
 def _missing(run: StoredRun, who: str) -> list[Verdict]:

@@ -26,11 +26,12 @@ from equipoise.stats.corpus_interval import DEFINED_SHARE
 from equipoise.stats.family import CORRECTIONS, adjust
 from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
-from equipoise.stats.paired import find_test
+from equipoise.stats.paired import TESTS, find_test
 from equipoise.stats.pairing import Pairing, pair_results
 from equipoise.stats.redrawn import REDRAWN_P, errors_of, redrawn_scores, with_redrawn_errors
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.swaps import RANDOMISATION, Summed, Swaps
 from equipoise.stats.terms import refuse_unlike
 from equipoise.stats.verdict import sentences
 from equipoise.types import Direction, Finding, Floats, Ints
@@ -79,8 +80,20 @@ class Comparison:
 
     @property
     def test(self) -> str:
-        """The name of the paired test, for people."""
-        return find_test(self.question.test).title
+        """What the p values on the primary metric come from, for people."""
+        return self.test_on(self.primary)
+
+    @property
+    def flips(self) -> int | None:
+        """How many random flips the p values on the primary metric rest on; None where they rest on none."""
+        title = find_test(RANDOMISATION).title
+        return self.question.flips if self.test_on(self.primary) == title else None
+
+    def test_on(self, metric: str) -> str:
+        """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
+        made = {each.test for each in self.contrasts if each.metric == metric and each.test}
+        name = made.pop() if len(made) == 1 else self.question.test
+        return find_test(name).title if name in TESTS else name
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -124,6 +137,21 @@ class Comparison:
             if each.metric == metric and {each.a, each.b} == {a, b}:
                 return each if each.a == a else each.reversed()
         raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
+
+    def families_of(self, metrics: Sequence[str]) -> str:
+        """What the p values on these metrics were corrected for; metrics that are alike share a phrase."""
+        alike: dict[str, list[str]] = {}
+        for metric in metrics:
+            phrase = self.families[metric].replace(f" on {metric}", " on each metric", 1)
+            alike.setdefault(phrase, []).append(metric)
+        if len(alike) == 1 and len(metrics) > 1:
+            return next(iter(alike))
+        return "; ".join(
+            self.families[those[0]]
+            if len(those) == 1
+            else phrase.replace(" on each metric", f" on each of {', '.join(those)}", 1)
+            for phrase, those in alike.items()
+        )
 
     def verdict(self, noun: str = "unit") -> str:
         """Two plain sentences: who leads, and what the data cannot tell; a third where terms were unequal.
@@ -313,8 +341,17 @@ def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> 
     evidence = pairing.evidence()
     if metric is None or evidence is None:
         return None
+    swaps = None
+    if question.test == RANDOMISATION and isinstance(metric, Summed):
+        addends = [metric.addends(each) for each in evidence]
+        swaps = Swaps.of(metric, addends, pairing.clusters, question.flips, question.rng(4))
     return joint_scores(
-        metric, evidence, clusters=pairing.clusters, resamples=question.resamples, rng=question.rng(2)
+        metric,
+        evidence,
+        clusters=pairing.clusters,
+        resamples=question.resamples,
+        rng=question.rng(2),
+        swaps=swaps,
     )
 
 
@@ -328,9 +365,10 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     tested = sum(not isnan(each.p) for each in contrasts)
     if tested == 0:
         return f"no pair tested on {metric}"
-    redrawn = ""
+    made = {each.test for each in contrasts if each.test} - set(TESTS)
+    redrawn = "".join(f", p from the {test}" for test in sorted(made))
     if sum(errors_of(result, metric) is not None for result in results) > 1:
-        redrawn = f", {REDRAWN_P}"
+        redrawn += f", {REDRAWN_P}"
     if tested == 1:
         return f"one pair on {metric}{redrawn}, nothing to correct for"
     title = CORRECTIONS[correction][1]

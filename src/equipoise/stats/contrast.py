@@ -29,8 +29,9 @@ class Contrast:
     """System ``a`` minus system ``b`` on the units where both are defined.
 
     ``wins`` counts the units on which a is better, whichever direction that is. ``adjusted`` is p corrected
-    for the family; both are NaN where ``reason`` says why there is no test. ``needed`` takes the difference
-    seen for the true one, and the true one is often smaller.
+    for the family; both are NaN where ``reason`` says why there is no test. ``test`` names where p comes
+    from: a paired test, or for a figure that is no mean over units the resamples. ``needed`` takes the
+    difference seen for the true one, and the true one is often smaller.
     """
 
     metric: str
@@ -49,6 +50,7 @@ class Contrast:
     detectable: Planned = NO_POWER
     needed: Planned = NO_POWER
     reason: str = ""
+    test: str = ""
 
     def reversed(self) -> Contrast:
         """The same contrast seen from ``b``."""
@@ -216,6 +218,7 @@ def _stacked(
                 losses=losses,
                 detectable=detectable,
                 needed=needed,
+                test="" if reason else question.test,
             )
         )
     return contrasts

@@ -27,10 +27,15 @@ from equipoise.stats.parts import (
 )
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate
+from equipoise.stats.swaps import RANDOMISATION, Swaps
 from equipoise.types import Floats, Ids
 
 FINE_ENOUGH = 1000
 """Resamples with repetition for a p of 0.002."""
+
+
+BOOTSTRAP, SUBSAMPLES = "paired bootstrap", "paired subsamples"
+"""Where p of a figure comes from that no paired test can be made on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class JointScores:
     """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
 
     ``shares`` are those of parts drawn without repetition (none: with), ``blocks`` counts what was drawn
-    from, and ``reason`` says why the table tells nothing.
+    from, and ``reason`` says why the table tells nothing. ``swaps`` makes the randomisation test, where the
+    metric is a function of sums over units and that test was asked for.
     """
 
     values: Floats
@@ -46,6 +52,7 @@ class JointScores:
     blocks: int
     shares: Shares
     reason: str = ""
+    swaps: Swaps | None = None
 
     @property
     def centred(self) -> Floats:
@@ -63,6 +70,7 @@ def joint_scores(
     clusters: Ids | None = None,
     resamples: int = 2000,
     rng: np.random.Generator,
+    swaps: Swaps | None = None,
 ) -> JointScores:
     """Score every system on the same resamples of the units, whole clusters where given.
 
@@ -79,7 +87,7 @@ def joint_scores(
         for row, index in zip(table, part_rows(blocks, shares, parts, rng), strict=True):
             row[:] = [_value(metric, system.take(index)) for system in evidence]
     reasons = (too_sparse(metric, system) for system in evidence)
-    return JointScores(values, table, len(blocks), shares, next(filter(None, reasons), ""))
+    return JointScores(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
 
 
 def corpus_contrasts(
@@ -93,21 +101,26 @@ def corpus_contrasts(
     """Every pair of systems: the interval of the difference, and p as the level that just excludes 0.
 
     From resamples with repetition the interval is the percentile one, and p twice the smaller share of
-    differences on either side of 0, one added to both counts so that it is never 0. From parts without
-    repetition both come from Student's t with their spread as the standard error. ``joint`` of None means
+    differences on either side of 0, one added to both counts so that it is never 0; where ``joint`` can make
+    the randomisation test, p is that of the test. From parts without repetition both come from Student's t
+    with their spread as the standard error. Every contrast names its test. ``joint`` of None means
     that the evidence or the metric was not at hand. Intervals are clipped to ``bounds``, of the difference.
     """
     contrasts = []
     for i, j in combinations(range(len(systems)), 2):
         difference = estimates[i].value - estimates[j].value
         reason = _refusal(difference, joint, i, j)
-        interval, p = Interval.unknown(reason, level=level), nan
+        interval, p, test = Interval.unknown(reason, level=level), nan, ""
         if joint is not None and not reason:
             resampled = joint.table[:, i] - joint.table[:, j]
             if joint.shares:
                 interval, p = _from_parts(difference, resampled, joint, level)
+                test = SUBSAMPLES
             else:
                 interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], level)
+                test = BOOTSTRAP
+            if joint.swaps is not None:
+                p, test = joint.swaps.p(i, j), RANDOMISATION
         contrasts.append(
             Contrast(
                 metric=estimates[i].metric,
@@ -121,6 +134,7 @@ def corpus_contrasts(
                 n=min(estimates[i].n, estimates[j].n),
                 undefined=max(estimates[i].undefined, estimates[j].undefined),
                 reason=reason,
+                test=test,
             )
         )
     return contrasts

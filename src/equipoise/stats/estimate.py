@@ -140,8 +140,9 @@ def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:
 
 
 def _chance(metric: Metric[Any], evidence: Evidence, seed: int) -> float:
-    """The chance level from a stream of the metric's own, so that the order of metrics changes nothing."""
-    return metric.chance(evidence, np.random.default_rng([seed, CHANCE, crc32(metric.name.encode())]))
+    """The chance level from the stream that the metric names: the order of metrics changes nothing."""
+    stream = crc32(metric.chance_stream.encode())
+    return metric.chance(evidence, np.random.default_rng([seed, CHANCE, stream]))
 
 
 def _estimate(

@@ -205,3 +205,33 @@ def test_our_notes_name_live_terms_by_their_labels() -> None:
 
 def test_readers_and_detectors_call_assertions_alike() -> None:
     assert tuple(map(str, Assertion)) == ASSERTIONS
+
+
+def test_a_dataset_of_a_flat_file_is_what_its_documents_call_theirs(tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps([document("a", dataset="one"), document("b", dataset="two"), document("c")]))
+    assert [each.id for each in read_annotated(file, "two").documents] == ["b"]
+    assert [each.dataset for each in read_annotated(file).documents] == ["one", "two", ""]
+    with pytest.raises(UnknownNameError) as caught:
+        read_annotated(file, "tow")
+    assert "two" in caught.value.hint
+
+
+def test_a_flat_file_without_datasets_has_none_to_pick(tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps([document("a")]))
+    with pytest.raises(UnknownNameError, match="xx") as caught:
+        read_annotated(file, "xx")
+    assert "names a dataset" in f"{caught.value.sentence} {caught.value.hint}"
+
+
+def test_an_empty_dataset_is_named_with_its_folder(corpus: Path) -> None:
+    (corpus / "Empty" / "annotations").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"the dataset Empty of .* holds no document"):
+        read_annotated(corpus, "Empty")
+
+
+def test_a_lost_document_says_what_to_do(corpus: Path) -> None:
+    (corpus / "ID_68" / "annotations" / "two.json").write_text(json.dumps(document("x", full_text=" ")))
+    (lost,) = read_annotated(corpus).lost
+    assert lost.hint == "fill it in, or take the document out"

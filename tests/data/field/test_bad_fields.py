@@ -50,6 +50,17 @@ CASES = [
         "entries 1 and 3 are the same pair, 'B' and 'A'",
     ),
     ("pairs", [PAIR, "c / d"], "entry 2 is 'c / d', not an object"),
+    (
+        "pairs",
+        [PAIR, OTHER, {"concept_1": "x", "concept_2": "X", "expected_similarity": 0}],
+        "entry 3 pairs 'x' with itself and expects the similarity 0",
+    ),
+    ("concepts", ["a", "b", "A"], "entries 1 and 3 are both 'A'"),
+    (
+        "entities",
+        [{"text": "Kant", "entities": []}, {"text": "Hume", "entities": []}],
+        "has no types of entities, and at least 2 are needed",
+    ),
     ("pairs", [PAIR], "has 1 pair, and at least 2 are needed"),
     ("clusters", [CLUSTER], "has 1 cluster, and at least 2 are needed"),
     ("clusters", [CLUSTER, {"theme": "y"}], "entry 2 has no concepts"),
@@ -222,3 +233,25 @@ def test_lines_are_named_where_a_file_has_lines(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="line 3 has no predicate") as caught:
         read_field(path)
     assert caught.value.excerpt.startswith("3 | ")
+
+
+def test_a_missing_key_is_not_taken_for_a_misspelling_of_its_twin(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([PAIR, {"concept_1": "c", "expected_similarity": 1}]))
+    (problem,) = inspect_field(path).problems
+    assert problem.hint == "it has concept_1, expected_similarity"
+    path.write_text(json.dumps([PAIR, {"concept_1": "c", "concpt_2": "d", "expected_similarity": 1}]))
+    assert "concpt_2" in inspect_field(path).problems[0].hint
+
+
+def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text("[]")
+    with pytest.raises(FormatError, match=r"mine\.json is empty"):
+        read_field(path)
+
+
+def test_a_text_that_is_wholly_like_itself_is_a_pair(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([PAIR, {"concept_1": "x", "concept_2": "x", "expected_similarity": 1}]))
+    assert len(read_field(path).pairs or ()) == 2

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.ontology.assertion import ASSERTIONS, Assertion, detect
 from equipoise.ontology.assertion.detect import judged
+from equipoise.ontology.assertion.languages import RULES
+from equipoise.ontology.assertion.scope import CueTable
 
 ENGLISH = {
     "affirmed": """
@@ -33,6 +35,16 @@ ENGLISH = {
         She has no fever and is treated for [asthma].
         A mother and son with [branchial sinuses] were seen.
         Gram-negative [sepsis] was treated.
+        Family history: negative. She presented with [seizures] and ataxia.
+        Family history: unremarkable.\\n[Seizures] since March.
+        Family history: mother has migraine. [Seizures] began at age three.
+        Family history:\\nThe mother has migraine.\\nThe patient has [ataxia].
+        FH: none. Exam: [ataxia].
+        No ataxia, [tremor] is present.
+        No seizures, [hypotonia] was noted.
+        The mother was worried about his [seizures].
+        Her parents are very concerned about [hypotonia].
+        Ataxia (-), [tremor] (+)
     """,
     "negated": """
         There is no [nystagmus].
@@ -56,6 +68,15 @@ ENGLISH = {
         Retinopathy (no [glaucoma]) was found.
         [Hearing] is normal.
         [EEG]: normal. Short stature.
+        No longer has [seizures].
+        [Seizures] are no longer present.
+        Not present: [ataxia], tremor.
+        Not present: ataxia, [tremor].
+        Absent: [ataxia].
+        No ataxia, [tremor] or dystonia is present.
+        No ataxia, [tremor] and dystonia were seen.
+        No [retinopathy], despite long diabetes, was seen.
+        [Ataxia] (-), tremor (+)
     """,
     "uncertain": """
         Possible [optic atrophy].
@@ -68,6 +89,7 @@ ENGLISH = {
         [Tuberculosis] has not been ruled out.
         Findings are suspicious for [lymphoma].
         Ataxia, [sleep disturbance] (likely)
+        A diagnosis of [Marfan syndrome] was considered.
     """,
     "family_history": """
         His mother has [migraine].
@@ -76,6 +98,9 @@ ENGLISH = {
         Family history: [epilepsy], short stature.\\nThe uncle died early.
         Family history: epilepsy.\\nHis aunt was well. [Gout] at an old age.
         The maternal aunt had [deafness].
+        Family history: negative for [epilepsy]. She has ataxia.
+        Family history:\\n- [epilepsy] in the uncle\\n- short stature
+        Family history:\\n- epilepsy in the uncle\\n- [short stature]
         No family history of [seizures].
         A brother has [autism].
         Mother: [asthma]
@@ -86,6 +111,8 @@ ENGLISH = {
         She is at increased risk of [stroke].
         Monitor for [scoliosis].
         MRI to rule out [tumor].
+        Rule out [epilepsy].
+        EEG was ordered. Rule out [epilepsy].
         Should [fever] occur, call us.
         Prophylaxis against [malaria].
     """,
@@ -101,6 +128,13 @@ GERMAN = {
         Keine Besserung der [Ataxie].
         Ohne Fieber, es besteht [Husten].
         Die Mutter hat Migräne, die Patientin [Epilepsie].
+        Familienanamnese: unauffällig. Vorstellung wegen [Krampfanfällen].
+        Familienanamnese: Mutter mit Migräne. Das Kind hat [Ataxie].
+        Familienanamnese:\\nMutter mit Migräne.\\nDas Kind hat [Ataxie].
+        Keine Ataxie, [Tremor] vorhanden.
+        Kein Fieber, [Husten] besteht.
+        Die Mutter war besorgt wegen [Krampfanfällen].
+        Der Sohn gesunder Eltern zeigte eine [Ataxie].
     """,
     "negated": """
         Kein [Fieber].
@@ -118,6 +152,11 @@ GERMAN = {
         [Fieber]: nein
         [Schmerzen] werden verneint.
         Das [Gehör] ist unauffällig.
+        Die [Skoliose] besteht nicht mehr.
+        [Krampfanfälle] traten nicht mehr auf.
+        Nicht vorhanden: [Ataxie], Tremor.
+        Nicht vorhanden: Ataxie, [Tremor].
+        Keine Ataxie, [Tremor] oder Dystonie vorhanden.
     """,
     "uncertain": """
         Verdacht auf [Optikusatrophie].
@@ -132,6 +171,7 @@ GERMAN = {
     "family_history": """
         Die Mutter leidet an [Migräne].
         Familienanamnese: [Epilepsie], Kleinwuchs.
+        Familienanamnese:\\nEpilepsie bei der Tante.\\n[Kleinwuchs] mehrfach.
         [Diabetes] bei der Großmutter.
         In der Familie gibt es [Taubheit].
         Der jüngere Bruder hat [Autismus].
@@ -168,6 +208,21 @@ def test_every_occurrence_of_a_cue_counts(language: str, cue: str) -> None:
     text = "Ataxia. " + "".join(f"{cue} fever. rash. " for _ in range(50))
     spans = [match.span() for match in re.finditer("fever|rash", text)]
     assert detect(text, spans, language) == [Assertion.NEGATED, Assertion.AFFIRMED] * 50
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_long_lists_of_cues_are_read_like_short_ones(language: str) -> None:
+    text = "fever no, cough no, rash no, seizures yes. " * 200
+    spans = [match.span() for match in re.finditer("fever|cough|rash|seizures", text)]
+    found = detect(text, spans, language)
+    assert found == found[:4] * 200
+
+
+def test_a_heading_does_not_bring_the_rest_of_a_long_section_near() -> None:
+    text = "Family history:\n" + "".join(f"- gout in uncle {number}\n" for number in range(300))
+    table = CueTable(text + "\n\nNo fever.", RULES["en"])
+    assert len(table.near((len(text) - 10, len(text)))) < 150
+    assert {cue.assertion for cue in table.near((20, 24))} == {Assertion.FAMILY_HISTORY}
 
 
 def test_a_judgement_names_the_words_that_decided() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.data.field import Cluster, Field, Pair, read_field
-from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, PartialError, UnknownNameError
 from equipoise.recipes.concepts import ConceptEvaluation, evaluate_concepts
 
 pytest.importorskip("sklearn")
@@ -257,3 +257,67 @@ def test_a_model_that_knows_the_clusters_is_told_from_one_that_does_not() -> Non
     assert not advice.caution
     (standing,) = found.standings
     assert standing.beside["ARI"][advice.models[0]].value == 1.0
+
+
+class Half:
+    """A model that has nothing to say of every third text."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = Letters().encode(texts)
+        vectors[[len(text) % 3 == 0 for text in texts]] = 0.0
+        return vectors
+
+
+def test_zero_vectors_are_counted_and_named() -> None:
+    field = Field("few", concepts=("abc", "ab", "abcd", "abcdef", "a"))
+    found = evaluate_concepts([Half()], field, weights={"quality": 1}, **QUICK)
+    (finding,) = [each for each in found.findings if each.code == "EQ313"]
+    assert finding.sentence == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
+
+
+def test_objects_of_one_class_are_told_apart_by_the_names_of_a_mapping() -> None:
+    found = evaluate_concepts({"old": Letters(), "new": Letters()}, tasks=["quality"], **QUICK)
+    assert list(found) == ["old", "new"]
+    assert found["old"] == found["new"]
+    with pytest.raises(ParameterError, match="a int is no model"):
+        evaluate_concepts({"old": 3}, tasks=["quality"], **QUICK)
+
+
+def test_an_undefined_score_names_the_part_and_the_reason() -> None:
+    found = evaluate_concepts({"flat": Constant()}, tasks=["similarity"], **QUICK)
+    assert found["flat"]["semantic_similarity_score"].interval.reason == "correlation is undefined"
+    (note,) = found.notes
+    assert note.startswith("semantic_similarity_score of flat is undefined, as correlation is (")
+
+
+def test_weights_of_what_is_not_measured_are_not_dropped_in_silence() -> None:
+    found = evaluate_concepts(
+        [Letters()], tasks=["similarity"], weights={"similarity": 1, "clustering": 1}, **QUICK
+    )
+    assert found.notes == ("composite_score is undefined without clustering_score",)
+
+
+def test_a_lone_model_that_fails_is_not_compared_with_others() -> None:
+    with pytest.raises(PartialError) as caught:
+        evaluate_concepts([Broken()], tasks=["quality"], **QUICK)
+    assert "other models" not in caught.value.hint
+
+
+def test_chance_of_two_names_for_one_figure_is_one_number(found: ConceptEvaluation) -> None:
+    beside = found.standings[1].beside
+    for model in found:
+        assert beside["NMI"][model].chance == beside["V-measure"][model].chance
+        assert beside["ARI"][model].chance == 0.0
+
+
+def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluation) -> None:
+    """Held against scikit-learn on shuffles of its own."""
+    from sklearn.metrics import adjusted_rand_score
+
+    labels = found.scores[MODEL].tasks["clustering"].observed.results["clusters-found"].evidence
+    rng = np.random.default_rng(5)
+    seen = adjusted_rand_score(labels.true, labels.predicted)
+    drawn = [adjusted_rand_score(rng.permutation(labels.true), labels.predicted) for _ in range(400)]
+    share = (np.sum(np.array(drawn) >= seen) + 1) / 401
+    own = found.scores[MODEL].tasks["clustering"].observed.luck["ARI"]
+    assert own.p == pytest.approx(share, abs=0.06)

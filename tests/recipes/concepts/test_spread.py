@@ -5,7 +5,10 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 
+from equipoise.data.field import Cluster, Field
 from equipoise.recipes.concepts.blends import Blend, Term
+from equipoise.recipes.concepts.measured import measure
+from equipoise.recipes.concepts.observe import observe_clustering
 from equipoise.recipes.concepts.spread import Sampling, Spread, combined, redrawn
 from equipoise.stats.parts import HALVES, REPEATED, Shares
 
@@ -61,3 +64,23 @@ def test_the_error_of_a_weighted_sum_adds_variances() -> None:
     both = combined([one, other], [0.25, 0.75])
     assert both.standard_error == pytest.approx(sqrt((0.25 * 0.1) ** 2 + (0.75 * 0.2) ** 2), rel=0.03)
     assert 30 <= both.degrees <= 60
+
+
+def test_one_unit_is_told_in_the_singular() -> None:
+    for unit, told in (("sentences", "1 sentence is"), ("entities", "1 entity is")):
+        assert Sampling(unit, 1).counted == told
+
+
+def test_clustering_scores_of_random_vectors_stray_as_much_as_their_intervals_say() -> None:
+    """Models that know nothing: how far their scores lie apart, and the error that each expects."""
+    pytest.importorskip("sklearn")
+    clusters = tuple(Cluster(f"c{own}", tuple(f"{own} {at}" for at in range(6))) for own in range(6))
+    rng = np.random.default_rng(0)
+    scores, errors = [], []
+    for _ in range(6):
+        vectors = rng.normal(size=(36, 12))
+        observed = observe_clustering(lambda texts, own=vectors: own, Field("f", clusters=clusters), "m", 0)
+        measured = measure(observed, resamples=20)
+        scores.append(measured.value)
+        errors.append(measured.spread.standard_error)
+    assert 0.6 < np.mean(errors) / np.std(scores, ddof=1) < 1.7

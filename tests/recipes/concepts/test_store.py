@@ -9,6 +9,7 @@ import pytest
 from equipoise.errors import StoreError
 from equipoise.recipes.concepts import ConceptEvaluation, evaluate_concepts
 from equipoise.recipes.concepts.pictures import charts_of
+from equipoise.recipes.concepts.store import refuse_unwritable
 from equipoise.run.evaluate import compare
 from equipoise.run.find import find_runs
 from equipoise.run.store import read_run
@@ -41,9 +42,29 @@ def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
     contrast = comparison.contrast(*MODELS)
     own = found[0].standings[0].contrast(*MODELS)
     assert contrast.difference == pytest.approx(own.difference)
-    assert contrast.interval.low == pytest.approx(own.interval.low, abs=0.02)
-    assert 0 < contrast.p <= 1
+    assert contrast.interval.low == pytest.approx(own.interval.low)
+    assert contrast.p == pytest.approx(own.p)
     assert not contrast.reason
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_stored_runs_have_the_bands_of_the_report(found: tuple[ConceptEvaluation, Path], place: int) -> None:
+    standing = found[0].standings[place]
+    evidence = ("similarity", "clustering", "quality")[place]
+    runs = [read_run(path).result for path in find_runs(found[1] / "runs" / evidence)]
+    comparison = compare(runs, primary=standing.score)
+    assert dict(comparison.bands) == dict(standing.letters)
+
+
+def test_agreements_with_the_true_clusters_can_be_compared(found: tuple[ConceptEvaluation, Path]) -> None:
+    runs = [read_run(path).result for path in find_runs(found[1] / "runs" / "clusters-found")]
+    assert compare(runs, primary="ARI").ranks.keys() == set(MODELS)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(StoreError, match="nothing can be written to"):
+        refuse_unwritable(tmp_path / "taken" / "below")
 
 
 def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation, Path]) -> None:

@@ -67,3 +67,14 @@ def test_the_map_says_what_it_keeps() -> None:
     drawn = concept_map_chart("m", ["duty", "rye"], ["ethics", "grain"], points, "It keeps 25 %.")
     assert drawn.spec["title"]["subtitle"] == ["It keeps 25 %."]
     assert drawn.description.endswith("It keeps 25 %.")
+
+
+def test_the_map_names_the_concepts_as_far_as_they_do_not_cover_each_other() -> None:
+    many = 60
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.uniform(size=(many, 2)), [[0.5, 0.5], [0.5, 0.5]]])
+    names = [f"concept {place}" for place in range(many)] + ["twin one", "twin two"]
+    drawn = concept_map_chart("m", names, ["all"] * len(names), points, "")
+    shown = [row["text"] for row in drawn.spec["layer"][-1]["data"]["values"]]
+    assert len(shown) > 15
+    assert len({"twin one", "twin two"} & set(shown)) < 2

@@ -155,3 +155,16 @@ def test_documents_are_checked() -> None:
         Document("a", "fièvre", "fr")
     with pytest.raises(ParameterError):
         Phrases(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Family history: negative. Fever.", "Fever"),
+        ("Familienanamnese: unauffällig. Fieber seit gestern.", "Fieber seit gestern"),
+    ],
+)
+def test_a_bare_result_behind_a_heading_is_no_chunk(text: str, left: str) -> None:
+    pieces = [chunk.text for chunk in chunked({"a": text})]
+    assert pieces[-1] == left
+    assert not {"negative", "unauffällig"} & set(pieces)

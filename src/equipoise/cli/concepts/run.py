@@ -116,6 +116,7 @@ def run(
     from equipoise.recipes.concepts.evaluate import chosen_tasks, evaluate_concepts
     from equipoise.recipes.concepts.store import refuse_unwritable
     from equipoise.recipes.fair.comparison import exit_code
+    from equipoise.run.progress import reported
 
     if output is not None:
         refuse_unwritable(Path(output))
@@ -123,14 +124,16 @@ def run(
     field = read_field(data, scale=settings.pop("scale"))
     named = models or _here()
     steps = len(named) * (len(chosen_tasks(field, asked)[0]) + 1)
-    with out.progress(steps) as step:
+    with (
+        out.progress(steps) as step,
+        reported(output, "concepts", steps, command=out.command, step=step) as tell,
+    ):
         found = evaluate_concepts(
             named,
             field,
             tasks=asked or None,
             weights=weighed,
-            progress=step,
-            output=output,
+            progress=tell,
             command=out.command,
             **settings,
         )
@@ -177,6 +180,8 @@ def _show(out: Output, found: ConceptEvaluation, output: str | None) -> None:
     else:
         out.show(*concepts_report(found.edition, verbose=out.verbose, quiet=out.quiet))
     if output is not None:
+        # After the report: what was computed is not lost where it cannot be written.
+        found.write(output)
         found.draw(output)
         out.note(f"wrote {output}")
     for name, error in found.failures.items():
@@ -192,9 +197,11 @@ def _suggest(out: Output, found: ConceptEvaluation, output: str | None) -> None:
     from equipoise.recipes.fair.store import RUNS, folder_names
     from equipoise.report.findings import gravest_first
 
-    if output is not None and len(found) > 1:
-        first = next(iter(found.scores.values())).tasks[found.tasks[0]].observed.main
-        runs = [str(Path(output) / RUNS / first / name) for name in folder_names(found.scores).values()]
-        out.text(suggestion(["eq", "compare", *runs]))
+    observed = next(iter(found.scores.values())).tasks[found.tasks[0]].observed
+    if output is not None:
+        place = Path(output) / RUNS / observed.main
+        runs = [str(place / name) for name in folder_names(found.scores).values()]
+        out.text(suggestion(["eq", "compare", *runs] if len(runs) > 1 else ["eq", "report", *runs]))
     else:
-        out.text(after_comparison(gravest_first(found.findings), "Pearson"))
+        known = observed.beside.get(observed.blend.truth) or next(iter(observed.parts.values()))
+        out.text(after_comparison(gravest_first(found.findings), known.metric))

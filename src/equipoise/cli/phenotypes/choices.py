@@ -16,6 +16,14 @@ ontology_option = click.option(
     help="hpo, or the path of an OBO or OBO-graph JSON file.",
 )
 
+model_option = click.option(
+    "--model",
+    "--model-name",
+    "model",
+    metavar="MODEL",
+    help="The model, such as use, tfidf: or sum:use+tfidf:.",
+)
+
 index_dir_option = click.option(
     "--index-dir", metavar="FOLDER", help="Where indexes lie; by default in your data folder."
 )

@@ -26,11 +26,15 @@ _LISTS = ("documents", "data")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that does not fit, and where; ``lost`` says whether a whole document is missing for it."""
+    """Something that does not fit, and where; ``lost`` says whether a whole document is missing for it.
+
+    ``hint`` is what to do about it, where that is known.
+    """
 
     where: str
     sentence: str
     lost: bool
+    hint: str = ""
 
     def __str__(self) -> str:
         return f"{self.where} {self.sentence}" if self.lost else f"{self.where}: {self.sentence}"
@@ -69,8 +73,9 @@ def read_annotated(source: PathLike, dataset: str | None = None) -> Annotated:
 
     A folder holds ``annotations/*.json``, a document a file, or several datasets that do; ``dataset`` picks
     one. A flat file holds a list of such documents, or an object with it under ``documents``; JSONL one a
-    line. Spans are compared with the text and ids are normalised. A document that cannot be read is a lost
-    one among the problems; only when none is left is that an error.
+    line; there ``dataset`` picks the documents that name it under that key. Spans are compared with the text
+    and ids are normalised. A document that cannot be read is a lost one among the problems; only when none
+    is left is that an error.
 
     >>> notes = read_annotated("notes", dataset="german")
     >>> len(notes) > 9, notes.problems, notes.documents[0].language
@@ -86,7 +91,7 @@ def _annotated(path: Path, dataset: str | None, source: str) -> Annotated:
     documents: dict[str, AnnotatedDocument] = {}
     problems: list[Problem] = []
     first_error: InputError | None = None
-    found = _of_folder(path, dataset) if path.is_dir() else _of_file(path, dataset or "", alone=True)
+    found = _of_folder(path, dataset) if path.is_dir() else _of_one_file(path, dataset)
     for where, name, of, value in found:
         try:
             if isinstance(value, InputError):
@@ -97,12 +102,13 @@ def _annotated(path: Path, dataset: str | None, source: str) -> Annotated:
         except InputError as error:
             first_error = first_error or error
             sentence = error.sentence.removeprefix(where).strip()
-            problems.append(Problem(where, sentence, lost=True))
+            problems.append(Problem(where, sentence, lost=True, hint=error.hint))
             continue
         documents[document.id] = document
         problems += [Problem(where, each, lost=False) for each in told]
     if not documents:
-        fact = str(problems[0]) if problems else f"{source} holds no document"
+        of = "" if dataset is None else f"the dataset {dataset} of "
+        fact = str(problems[0]) if problems else f"{of}{source} holds no document"
         hint = first_error.hint if first_error else f"give a folder with {FOLDER}/*.json, or a JSON file"
         raise InputError(f"no document can be read: {fact}", hint=hint)
     return Annotated(tuple(documents.values()), tuple(problems), source)
@@ -125,6 +131,24 @@ def _of_folder(folder: Path, dataset: str | None) -> Iterator[Found]:
         for file in sorted(place.iterdir()):
             if format_of(file) in ("json", "jsonl"):
                 yield from _of_file(file, name)
+
+
+def _of_one_file(path: Path, dataset: str | None) -> Iterator[Found]:
+    """The documents of a flat file, or those that say of themselves that they are of a dataset."""
+    found = list(_of_file(path, "", alone=True))
+    if dataset is None:
+        yield from found
+        return
+    told = [value.get("dataset") if isinstance(value, dict) else None for _, _, _, value in found]
+    known = sorted({each for each in told if isinstance(each, str)})
+    if dataset not in known:
+        more = f"the documents of {shown(path)} are of {', '.join(known)}"
+        raise UnknownNameError.of(
+            "dataset", dataset, known, more=more if known else f"no document of {shown(path)} names a dataset"
+        )
+    for each, of in zip(found, told, strict=True):
+        if of == dataset or isinstance(each[-1], InputError):
+            yield each
 
 
 def _datasets(folder: Path) -> dict[str, Path]:

@@ -41,7 +41,8 @@ def document_of(value: Any, *, name: str, dataset: str = "") -> tuple[AnnotatedD
         )
     told: list[str] = []
     gold = _merged([_annotation(each, text, told) for each in found])
-    return AnnotatedDocument(called, text, gold, _language(value), dataset), told
+    of = _text(value, "dataset") or dataset
+    return AnnotatedDocument(called, text, gold, _text(value, "language"), of), told
 
 
 def _annotation(value: Any, text: str, told: list[str]) -> Annotation:
@@ -92,9 +93,9 @@ def _merged(annotations: list[Annotation]) -> tuple[Annotation, ...]:
     return tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
 
 
-def _language(value: Mapping[str, Any]) -> str:
-    language = value.get("language")
-    return language.strip() if isinstance(language, str) else ""
+def _text(value: Mapping[str, Any], key: str) -> str:
+    text = value.get(key)
+    return text.strip() if isinstance(text, str) else ""
 
 
 def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:

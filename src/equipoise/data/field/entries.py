@@ -11,6 +11,14 @@ from equipoise.data.number import NotANumber, NotFinite, number
 from equipoise.data.text import TextFile
 from equipoise.errors import did_you_mean
 
+_NOUNS = ("concept_", "sentence", "sentence_", "text", "text_")
+OWN_KEYS = frozenset(
+    {"expected_similarity", "theme", "cluster_id", "concepts", "text", "entities", "label"}
+    | {"subject", "predicate", "object"}
+    | {f"{noun}{number}" for noun in _NOUNS for number in "12"}
+)
+"""Keys that stand for something in a field."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -70,13 +78,15 @@ class Entries:
     def missing(self, place: int, value: Mapping[str, Any], key: str, what: str = "") -> None:
         """Report a key that is not there, with the nearest that is."""
         known = [str(each) for each in value]
-        hint = did_you_mean(key, known) or (f"it has {', '.join(known)}" if known else "it has no key")
+        # A key that has a meaning of its own is no misspelling of another.
+        near = did_you_mean(key, [each for each in known if each not in OWN_KEYS])
+        hint = near or (f"it has {', '.join(known)}" if known else "it has no key")
         self.report(Rule.ENTRY, [place], f"has no {what or key}", hint)
 
-    def too_few(self, least: int, noun: str, found: int, why: str) -> None:
-        """Report that there is less than any figure needs."""
+    def too_few(self, least: int, noun: str, found: int, why: str, *, nouns: str = "") -> None:
+        """Report that there is less than any figure needs; ``nouns`` is the plural where it is not in s."""
         if found < least:
-            count = f"{found or 'no'} {noun}{'' if found == 1 else 's'}"
+            count = f"{found or 'no'} {noun if found == 1 else nouns or f'{noun}s'}"
             self.report(Rule.TOO_FEW, [], f"has {count}, and at least {least} are needed", why)
 
 

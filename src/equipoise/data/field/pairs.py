@@ -21,6 +21,8 @@ TEXTS = (
 """Under which keys the two texts may stand."""
 SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "label")
 """Under which key the similarity may stand; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
+ITSELF = 0.9
+"""Every model finds a text wholly like itself; people who expect less have mistyped something."""
 EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
 
 _SCALED = re.compile(
@@ -39,6 +41,10 @@ def pairs_in(entries: Entries, scale: float | None = None) -> tuple[Pair, ...]:
     for place in range(len(entries)):
         pair = _pair(entries, place, scale)
         if pair is None:
+            continue
+        if pair.first.casefold() == pair.second.casefold() and pair.expected < ITSELF:
+            fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
+            entries.report(Rule.ENTRY, [place], fact, "a thing is always like itself; leave it out")
             continue
         made.append(pair)
         first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), place)

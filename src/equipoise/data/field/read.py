@@ -40,7 +40,7 @@ def read_field(path: PathLike | None = None, *, scale: float | None = None) -> F
     entry that cannot be used is an error; ``inspect_field`` collects them all.
 
     >>> read_field()
-    <Field philosophy: 97 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
+    <Field philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
     """
     found = inspect_field(path, scale=scale)
     fatal = [problem for problem in found.problems if problem.fatal]

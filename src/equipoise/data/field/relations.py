@@ -40,14 +40,17 @@ def relations_in(entries: Entries) -> tuple[Relation, ...]:
 
 def concepts_in(entries: Entries) -> tuple[str, ...]:
     """Texts, or entries with a ``concept`` or a ``text``; none of them twice."""
-    made: dict[str, int] = {}
+    made: list[str] = []
+    first_of: dict[str, int] = {}
     for place, value in enumerate(entries.values):
         given = value if isinstance(value, Mapping) else {"concept": value}
         concept = entries.text(place, given, "text" if "text" in given else "concept")
         if concept is None:
             continue
-        first = made.setdefault(concept, place)
+        first = first_of.setdefault(concept.casefold(), place)
         if first != place:
             entries.report(Rule.REPEATED, [first, place], f"are both {concept!r}", "keep one of them")
+            continue
+        made.append(concept)
     entries.too_few(2, "concept", len(entries), "one concept has no others to differ from")
     return tuple(made)

@@ -29,7 +29,8 @@ def sentences_in(entries: Entries) -> tuple[Sentence, ...]:
         made.append(Sentence(str(value["text"]), _entities(entries, place, value)))
     if not any(problem.fatal for problem in entries.problems):
         types = {entity.label for sentence in made for entity in sentence.entities}
-        entries.too_few(2, "type of entity", len(types), "types can only be told apart where there are two")
+        why = "types can only be told apart where there are two"
+        entries.too_few(2, "type of entity", len(types), why, nouns="types of entities")
     return tuple(made)
 
 

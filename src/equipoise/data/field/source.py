@@ -122,7 +122,9 @@ def _as_list(value: Any) -> Iterable[Any]:
 
 def part_of(entries: Entries) -> str:
     """The part that the keys of the first entry tell of."""
-    first = entries.values[0] if len(entries) else None
+    if not len(entries):
+        raise FormatError(f"{entries.name} is empty", hint="write its entries, or leave the file out")
+    first = entries.values[0]
     if isinstance(first, str):
         return "concepts"
     keys = first if isinstance(first, Mapping) else {}

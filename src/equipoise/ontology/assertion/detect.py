@@ -73,10 +73,11 @@ def _judged(text: str, span: Span, cues: Sequence[Cue], small: frozenset[str]) -
 
 def _content(text: str, span: Span, cues: Sequence[Cue], small: frozenset[str]) -> list[int]:
     """Where the words of a span begin that can be a finding; all words, where it has no such."""
+    inside = [cue for cue in cues if cue.start < span[1] and span[0] < cue.end]
     every = [
         match.start()
         for match in _WORD.finditer(text, *span)
-        if not any(cue.start <= match.start() < cue.end for cue in cues)
+        if not any(cue.start <= match.start() < cue.end for cue in inside)
     ]
     telling = [word for word in every if _WORD.match(text, word)[0].casefold() not in small]  # type: ignore[index]
     return telling or every

@@ -20,7 +20,21 @@ _RELATIVE = (
 _OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
 _WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|two|three|several|other) )*"
 _REPORTS = (
-    "(?:reports?|reported|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies|denied)"
+    "(?:reports?|reported|notices?|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies"
+    "|denied|observed|saw|mentions?|mentioned|thinks?|thought|believes?|believed|worries|worried|brought"
+    r"|(?:is|are|was|were|became) (?:\w+ )?(?:worried|concerned|anxious|alarmed)(?: (?:about|by))?)"
+)
+_FAMILY = "(?:family (?:medical )?history|family|FH|FHx)"
+_BARE = (
+    "negative",
+    "unremarkable",
+    "non-?contributory",
+    "not contributory",
+    "not significant",
+    "none",
+    "nil",
+    "unknown",
+    "normal",
 )
 
 _CLAUSES = (
@@ -44,6 +58,13 @@ _CLAUSES = (
 )
 """Verbs and words that begin another statement about the patient."""
 
+_PATIENT = (
+    "(?:the|our|this|index) (?:patient|proband|case|child|boy|girl|infant|baby)(?!['’]s)",
+    "patient(?!['’]s)",
+    "propositus",
+    "proposita",
+)
+
 RULES = Rules(
     cues=(
         Cues(
@@ -53,6 +74,8 @@ RULES = Rules(
                 "no",
                 f"no (?:(?:clear|definite|further|other|obvious|clinical|prior|past) )?{_SIGN} (?:of|for)",
                 "no (?:suspicion|suggestion) of",
+                "no longer(?: (?:ha(?:s|ve|d|ving)|shows?|experiences?|suffers? from|presents? with))?",
+                rf"{OPENING}(?:not {_SEEN}|absent|denied|negative)\s*:",
                 "not",
                 "not (?:have|had|having|show|shown|develop|developed|exhibit|present with|reveal)",
                 "cannot",
@@ -82,6 +105,7 @@ RULES = Rules(
             Reach.BACKWARD,
             (
                 f"(?:{_WAS} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
+                f"(?:{_WAS} )?no longer (?:{_SEEN}|occur(?:s|red|ring)?|an issue)",
                 f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
                 f"{_WAS} (?:also )?(?:absent|negative(?! for)|denied|excluded|lacking|missing)",
                 rf"{_WAS} (?:\w+ )?{_NORMAL}",
@@ -89,6 +113,7 @@ RULES = Rules(
                 "did not (?:occur|develop|appear|recur)",
                 "do(?:es)? not (?:occur|exist)",
                 r":\s*(?:no|none|absent|denied|negative)(?=\s*(?:[.,;\n]|\Z))",
+                r"\([-−–]\)",
             ),
         ),
         Cues(
@@ -125,13 +150,20 @@ RULES = Rules(
                 f"(?:{_WAS}|remains?) (?:also )?(?:possible|probable|likely|unlikely|suspected|questionable"
                 "|uncertain|unclear|unconfirmed|equivocal|doubtful)",
                 "(?:may|might|could) be (?:present|possible)",
+                f"{_WAS} (?:also )?considered(?=\\s*(?:[.,;]|\\Z))",
                 r"\((?:likely|possible|probable|suspected|questionable|\?)\)",
             ),
         ),
         Cues(
             Assertion.FAMILY_HISTORY,
             Reach.SECTION,
-            (r"(?:family (?:medical )?history|family|FH|FHx)\s*:",),
+            (rf"{_FAMILY}\s*:",),
+        ),
+        # A heading with a bare result speaks of nothing behind it.
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.FORWARD,
+            (rf"{_FAMILY}\s*:\s*(?:{'|'.join(_BARE)})(?=\s*(?:[.;\n]|\Z))",),
         ),
         Cues(
             Assertion.FAMILY_HISTORY,
@@ -168,7 +200,8 @@ RULES = Rules(
                 "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",
                 "surveillance for",
                 "to (?:exclude|rule out|prevent|look for)",
-                "please (?:exclude|rule out)",
+                "(?:please )?rule out",
+                "please exclude",
                 "r/o",
                 "prevent(?:s|ing|ion of)",
                 "prophyla(?:xis|ctic)(?: (?:for|against|of))?",
@@ -212,14 +245,9 @@ RULES = Rules(
         "and (?:with|is|was|has|had|shows?|showed)",
     ),
     ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
-    | {
-        Assertion.FAMILY_HISTORY: (
-            "(?:the|our|this|index) (?:patient|proband|case|child|boy|girl|infant|baby)(?!['’]s)",
-            "patient(?!['’]s)",
-            "propositus",
-            "proposita",
-            "s?he",
-        )
-    },
+    | {Assertion.FAMILY_HISTORY: (*_PATIENT, "s?he")},
     joining=("and", "or", "nor", "and/or", "as well as"),
+    said=(f"{_WAS} (?:(?:also|clearly|still|now) )*{_SEEN}", "present"),
+    patient=_PATIENT,
+    bare=_BARE,
 )

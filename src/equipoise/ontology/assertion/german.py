@@ -20,8 +20,13 @@ _RELATIVE = (
 _OF_PATIENT = "(?:die|der|den|dem|das|des|seine[rnms]?|ihre[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
 _WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei)[rnms]? )*"
 _REPORTS = (
-    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt|verneint|verneinen)"
+    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt|verneint|verneinen"
+    r"|(?:ist|sind|war|waren) (?:\w+ )?besorgt(?: (?:wegen|über|um))?"
+    "|sorgt(?:e|en)? sich(?: (?:wegen|um))?|mach(?:t|en|te|ten) sich Sorgen(?: (?:wegen|um))?)"
 )
+_FAMILY = "(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)"
+_BARE = ("negativ", "unauffällig", "leer", "keine", "blande", "unbekannt", "o\\.\\s?B\\.", "normal")
+_ENDED = r"(?=\s*[.,;)]|\s*\Z)"
 
 _CLAUSES = (
     "hat",
@@ -36,6 +41,14 @@ _CLAUSES = (
 )
 """Verbs that begin another statement about the patient."""
 
+_PATIENT = (
+    "(?:(?:der|die|den|dem|unsere?|diese[rsnm]?) )?Patient(?:in|en)?",
+    "(?:(?:der|die) )?Proband(?:in)?",
+    "(?:das|dieses) Kind",
+    "(?:der|dieser) Junge",
+    "(?:das|dieses) Mädchen",
+)
+
 RULES = Rules(
     cues=(
         Cues(
@@ -47,6 +60,8 @@ RULES = Rules(
                 "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
                 " (?:auf|für|von|einer?|eines)",
                 "nicht",
+                "nicht mehr",
+                rf"{OPENING}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
                 "ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",
                 "nie(?:mals)?",
                 "weder",
@@ -69,12 +84,13 @@ RULES = Rules(
                 rf"{_WAS} (?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
-                "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht vor",
-                "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht auf",
+                "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht (?:mehr )?vor",
+                "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht (?:mehr )?auf",
                 "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
-                " (?:nicht|nie|keine?[rns]?)(?=\\s*[.,;)]|\\s*\\Z)",
-                f"{_WAS} (?:nicht|negativ|unauffällig und nicht)(?=\\s*[.,;)]|\\s*\\Z)",
+                f" (?:nicht|nie|keine?[rns]?)(?: mehr)?{_ENDED}",
+                f"{_WAS} (?:nicht|nicht mehr|negativ|unauffällig und nicht){_ENDED}",
                 r":\s*(?:nein|keine?[rns]?|negativ|fehlend|verneint)(?=\s*(?:[.,;\n]|\Z))",
+                r"\([-−–]\)",
             ),
         ),
         Cues(
@@ -116,7 +132,13 @@ RULES = Rules(
         Cues(
             Assertion.FAMILY_HISTORY,
             Reach.SECTION,
-            (r"(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)\s*:",),
+            (rf"{_FAMILY}\s*:",),
+        ),
+        # A heading with a bare result speaks of nothing behind it.
+        Cues(
+            Assertion.FAMILY_HISTORY,
+            Reach.FORWARD,
+            (rf"{_FAMILY}\s*:\s*(?:{'|'.join(_BARE)})(?=\s*(?:[.;\n]|\Z))",),
         ),
         Cues(
             Assertion.FAMILY_HISTORY,
@@ -163,6 +185,7 @@ RULES = Rules(
         "ohne (?:Ursache|Therapie|Behandlung|Zweifel|Schwierigkeiten)",
         "gramnegativ(?:e[rnms]?)?",
         f"(?:{_OF_PATIENT} )?{_RELATIVE} {_REPORTS}",
+        rf"(?:{_OF_PATIENT} )?(?:Sohn|Tochter|Kind) (?:\w+ )?Eltern",
         f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
     ),
     ends=(
@@ -186,15 +209,14 @@ RULES = Rules(
         "und (?:mit|ist|war|hat|hatte|zeigt|zeigte)",
     ),
     ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
-    | {
-        Assertion.FAMILY_HISTORY: (
-            "Patient(?:in|en)?",
-            "Proband(?:in)?",
-            "(?:das|dieses) Kind",
-            "(?:der|dieser) Junge",
-            "(?:das|dieses) Mädchen",
-            "(?:er|sie) selbst",
-        )
-    },
+    | {Assertion.FAMILY_HISTORY: (*_PATIENT, "(?:er|sie) selbst")},
     joining=("und", "oder", "sowie", "bzw\\.", "noch", "und/oder"),
+    said=(
+        rf"{_WAS} (?:\w+ )?{_SEEN}",
+        "vorhanden",
+        f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
+        f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
+    ),
+    patient=_PATIENT,
+    bare=_BARE,
 )

@@ -21,7 +21,7 @@ class Reach(StrEnum):
     BACKWARD = "backward"
     BOTH = "both"
     SECTION = "section"
-    """A heading: all that follows, up to the next heading or an empty line."""
+    """A heading: its sentence, where the line goes on behind that, else all up to the next heading."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,27 @@ class Rules:
     """Words that end the scopes of some assertions, as the patient ends what was said of a relative."""
     joining: tuple[str, ...] = ()
     """Words that join the members of a list."""
+    said: tuple[str, ...] = ()
+    """What ends a statement that something is there, as *is present* does."""
+    patient: tuple[str, ...] = ()
+    """Who the text is about: such a word opens a sentence that is of no relative."""
+    bare: tuple[str, ...] = ()
+    """Results that name no finding where they stand alone, as behind a heading."""
+
+    @cached_property
+    def said_pattern(self) -> re.Pattern[str]:
+        """Any end of a statement that something is there."""
+        return any_of(self.said)
+
+    @cached_property
+    def patient_pattern(self) -> re.Pattern[str]:
+        """Any word for the patient."""
+        return any_of(self.patient)
+
+    @cached_property
+    def bare_pattern(self) -> re.Pattern[str]:
+        """Any result that names no finding."""
+        return any_of(self.bare)
 
     @cached_property
     def pseudo_pattern(self) -> re.Pattern[str]:

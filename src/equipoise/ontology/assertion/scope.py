@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from equipoise.embed.chunk.sentences import sentence_starts
+from equipoise.ontology.assertion.brackets import Brackets
 from equipoise.ontology.assertion.kinds import Assertion
 from equipoise.ontology.assertion.rules import Cues, Reach, Rules
 
@@ -19,8 +20,9 @@ _HEADING = re.compile(r"\n[^\S\n]*+(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
 _SHORT_LINE = 50
 _FARTHEST = 1000
 """Characters that a cue reaches at most, however long the sentence; a section has no such bound."""
+_DOUBTED = (Assertion.NEGATED, Assertion.UNCERTAIN)
 _TAIL = 24
-"""Characters before a cue in which a comma or a list word would stand."""
+"""Characters before a cue, or a sentence, in which a comma, a list word or a line break would stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +51,37 @@ class CueTable:
     """All cues of a text with their scopes; of cues that share words only the longest counts."""
 
     def __init__(self, text: str, rules: Rules) -> None:
-        self._cues = sorted(_Reader(text, rules).cues(), key=lambda cue: cue.extent)
+        cues = _Reader(text, rules).cues()
+        # A section reaches far, and among the others it would keep all that stand behind it near.
+        shelves: tuple[list[Cue], list[Cue]] = ([], [])
+        for cue in cues:
+            shelves[cue.extent[1] - cue.extent[0] > 2 * _FARTHEST].append(cue)
+        self._shelves = [_Shelf(each) for each in shelves]
+
+    def near(self, span: Span) -> list[Cue]:
+        """The cues that can speak of a span, or lie in it, in the order of the text."""
+        return sorted((cue for shelf in self._shelves for cue in shelf.near(span)), key=lambda cue: cue.start)
+
+
+class _Shelf:
+    """Cues by where they begin to reach."""
+
+    def __init__(self, cues: list[Cue]) -> None:
+        self._cues = sorted(cues, key=lambda cue: cue.extent)
         self._starts = [cue.extent[0] for cue in self._cues]
         self._reach = list(accumulate((cue.extent[1] for cue in self._cues), max))
 
     def near(self, span: Span) -> list[Cue]:
-        """The cues that can speak of a span, or lie in it, in the order of the text."""
         # Cues before the first end before the span, and those from the last on begin behind it.
-        first, last = bisect_right(self._reach, span[0]), bisect_left(self._starts, span[1])
-        return sorted(self._cues[first:last], key=lambda cue: cue.start)
+        return self._cues[bisect_right(self._reach, span[0]) : bisect_left(self._starts, span[1])]
 
 
 def words_about(text: str, rules: Rules) -> list[Span]:
-    """The stretches of a text that speak about findings: cues, and words that end their scopes."""
+    """The stretches of a text that speak about findings: cues, words that end their scopes, *is present*."""
     cues = [(match.start, match.end) for match in _longest(text, rules) if _is_about(match)]
-    ends = [match.span() for match in rules.end_patterns[Assertion.NEGATED].finditer(text)]
-    return sorted({*cues, *ends})
+    patterns = (rules.end_patterns[Assertion.NEGATED], rules.said_pattern)
+    others = [match.span() for pattern in patterns for match in pattern.finditer(text)]
+    return sorted({*cues, *others})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +112,13 @@ class _Reader:
             kind: [match.span() for match in pattern.finditer(text) if not any(taken[slice(*match.span())])]
             for kind, pattern in rules.end_patterns.items()
         }
-        self._starts = [match.start for match in self._matches]
         self._anew = [match.start for match in self._matches if self._begins_anew(match)]
+        self._said = sorted(self._statements(taken))
+        self._brackets = Brackets(text)
+        sections = (match for match in self._matches if match.cues and match.cues.reach is Reach.SECTION)
+        self._headings = [match.start for match in sections]
+        self._back = [match for match in self._matches if match.looks_back]
+        self._back_starts = [match.start for match in self._back]
 
     def cues(self) -> list[Cue]:
         return [
@@ -115,8 +137,7 @@ class _Reader:
         assert match.cues is not None
         reach = match.cues.reach
         if reach is Reach.SECTION:
-            after = _HEADING.search(self._text, match.end)
-            yield match.end, after.start() if after else len(self._text)
+            yield match.end, min([self._section(match), *_first_from(self._headings, match.end)])
             return
         sentence = bisect_right(self._borders, match.start) - 1
         if reach in (Reach.FORWARD, Reach.BOTH):
@@ -130,14 +151,45 @@ class _Reader:
         ends = self._ends[match.cues.assertion]
         place = bisect_left(ends, (match.end, 0))
         stops = [limit, *(start for start, _ in ends[place : place + 1])]
-        stops += [self._text.find(";", match.end, limit), _closing(self._text, match.end, limit)]
-        anew = bisect_left(self._anew, match.end)
-        stops += self._anew[anew : anew + 1]
-        return min(stop for stop in stops if stop >= 0)
+        semicolon, closing = self._text.find(";", match.end, limit), self._brackets.closing(match.end)
+        stops += [] if semicolon < 0 else [semicolon]
+        stops += [] if closing is None else [closing]
+        stops += _first_from(self._anew, match.end)
+        if match.cues.assertion in _DOUBTED:
+            stops += _first_from(self._said, match.end)
+        return min(stops)
 
-    def _within(self, start: int, end: int) -> list[_Match]:
-        """The cues that begin between two places."""
-        return self._matches[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+    def _section(self, match: _Match) -> int:
+        """Where what stands below a heading ends.
+
+        A heading with a sentence behind it and more on the same line is a part of running text, and speaks of
+        that sentence. Else the section goes on to the next heading or empty line, or to a sentence about the
+        patient.
+        """
+        at = bisect_right(self._borders, match.end)
+        first = self._borders[at] if at < len(self._borders) else len(self._text)
+        tail = self._text[max(match.end, first - _TAIL) : first]
+        if "\n" not in tail[len(tail.rstrip()) :]:
+            return first
+        after = _HEADING.search(self._text, match.end)
+        limit = after.start() if after else len(self._text)
+        later = (self._borders[place] for place in range(at, len(self._borders)))
+        return next((place for place in later if place >= limit or self._of_patient(place)), limit)
+
+    def _of_patient(self, place: int) -> bool:
+        return bool(self._rules.patient_pattern.match(self._text, place))
+
+    def _statements(self, taken: bytearray) -> Iterator[int]:
+        """Where a comma begins a statement of its own: *no ataxia, tremor is present*."""
+        for match in self._rules.said_pattern.finditer(self._text):
+            if any(taken[slice(*match.span())]):
+                continue
+            sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
+            comma = self._text.rfind(",", max(sentence, match.start() - _SHORT_LINE), match.start())
+            between = self._text[comma + 1 : match.start()]
+            # In *no ataxia, tremor or fits were seen* the verb belongs to the whole list.
+            if comma >= 0 and between.strip() and not self._rules.joint_pattern.search(between):
+                yield comma
 
     def _begins_anew(self, match: _Match) -> bool:
         """Whether a cue stands behind a comma or a list word: *no fever, possible cough*."""
@@ -150,16 +202,17 @@ class _Reader:
         every = self._ends[match.cues.assertion]
         first, last = bisect_left(every, (limit, 0)), bisect_left(every, (match.start, 0))
         ends = [end for _, end in every[first:last]]
-        before = [each.end for each in self._within(limit, match.start) if each.looks_back]
-        stops = [limit, *ends[-1:], *before[-1:]]
+        stops = [limit, *ends[-1:]]
+        before = bisect_left(self._back_starts, match.start)
+        stops += [each.end for each in self._back[max(0, before - 1) : before]]
         stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
-        stops.append(_opening(self._text, limit, match.start))
+        stops.append(self._brackets.opening(match.start) or limit)
         start = max(stops)
         comma = self._text.rfind(",", start, match.start)
+        if comma < 0:
+            return start
         listed = match.looks_back and self._rules.joint_pattern.search(self._text, comma, match.start)
-        if comma >= 0 and not listed:
-            start = comma + 1
-        return start
+        return start if listed else comma + 1
 
 
 def statement_starts(text: str) -> list[int]:
@@ -205,21 +258,7 @@ def _behind(text: str, place: int) -> int:
     return place
 
 
-def _closing(text: str, start: int, limit: int) -> int:
-    """The bracket that closes what was open before ``start``; -1 where there is none."""
-    depth = 0
-    for place in range(start, limit):
-        depth += (text[place] in "([") - (text[place] in ")]")
-        if depth < 0:
-            return place
-    return -1
-
-
-def _opening(text: str, limit: int, end: int) -> int:
-    """Behind the bracket that is open at ``end``; ``limit`` where there is none."""
-    depth = 0
-    for place in range(end - 1, limit - 1, -1):
-        depth += (text[place] in ")]") - (text[place] in "([")
-        if depth < 0:
-            return place + 1
-    return limit
+def _first_from(places: list[int], start: int) -> list[int]:
+    """The first of some places that is not before ``start``; none where all are."""
+    at = bisect_left(places, start)
+    return places[at : at + 1]

@@ -28,7 +28,7 @@ def _advice(use: str, standing: Standing) -> Advice:
 
 
 def _caution(models: Sequence[str], standing: Standing) -> str:
-    """What the figure says that is held against the truth: who is not above chance there, and who is better."""
+    """What the figure says that is held against the truth: who is not above chance, and who is better."""
     figure = standing.truth
     known = [name for name in models if name in standing.beside.get(figure, {})]
     if not known:
@@ -49,8 +49,8 @@ def _caution(models: Sequence[str], standing: Standing) -> str:
 def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
     """The advice in words.
 
-    >>> _sentence(["minilm", "use"], 3, 3), _sentence(["minilm"], 1, 1), _sentence(["minilm"], 1, 2)
-    ('minilm or use: not separated by this data', 'minilm, the only one measured', 'minilm, the only one with a score')
+    >>> _sentence(["minilm", "use"], 3, 3), _sentence(["minilm"], 1, 2)
+    ('minilm or use: not separated by this data', 'minilm, the only one with a score')
     """
     if len(models) > 1:
         return labelled(_joined(models, "or"), "not separated by this data")

@@ -123,8 +123,8 @@ _ALL = (
         (
             "cluster_coherence is the mean cosine of the pairs within each found cluster, averaged over the "
             "clusters; one of a single concept is left out",
-            "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged over "
-            "the pairs of clusters",
+            "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged "
+            "over the pairs of clusters",
             "silhouette_score is that of the found clusters, with euclidean distances",
         ),
     ),
@@ -175,7 +175,7 @@ _ALL = (
             Term("embedding_variance", 0.3, cap=1.0, bounds=(0.0, 1.0)),
             Term("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
         ),
-        ("variances and standard deviations are those of a population, divided by n",),
+        ("Variances and standard deviations are those of a population, divided by n",),
     ),
 )
 

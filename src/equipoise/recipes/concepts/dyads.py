@@ -2,7 +2,8 @@
 
 Leaving entities out would count what is particular to a single relation twice, once for each of its ends.
 Here every relation gets a random weight instead, correlated with those that it shares an entity with, so
-that the errors have the variance of a mean over dyads (Aronow, Samii and Assenova, Political Analysis 23, 2015).
+that the errors have the variance of a mean over dyads (Aronow, Samii and Assenova, Political Analysis 23,
+2015).
 """
 
 from __future__ import annotations

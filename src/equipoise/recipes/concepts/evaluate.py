@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from equipoise.data.field import Field, read_field
 from equipoise.embed.model import embedder
 from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
@@ -15,11 +17,13 @@ from equipoise.recipes.concepts.blends import BLENDS
 from equipoise.recipes.concepts.evaluation import ConceptEvaluation, ModelScores
 from equipoise.recipes.concepts.measured import RESAMPLES, measure
 from equipoise.recipes.concepts.observe import OBSERVERS
+from equipoise.recipes.concepts.store import refuse_unwritable
 from equipoise.recipes.fair.models import named_models
 from equipoise.run.progress import Step, reported
 from equipoise.stats.draws import checked_resamples, checked_seed
 from equipoise.stats.interval import checked_level
 from equipoise.tasks.encode import remembered
+from equipoise.types import Floats
 
 
 def evaluate_concepts(
@@ -40,7 +44,8 @@ def evaluate_concepts(
 ) -> ConceptEvaluation:
     """Score sentence models on a field: five scores, their composite, and what to use for what.
 
-    ``models`` are specs (``minilm``) or objects with ``encode``. ``field`` is a folder, a file, a Field, or
+    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping of such by the names that they
+    are to have: ``{"old": mine, "new": tuned}``. ``field`` is a folder, a file, a Field, or
     None for the one that comes with the program. ``tasks`` are similarity, clustering, entities, relations
     and quality; without them all that the field has files for are measured. ``weights`` of the composite are
     by task and equal if not given. ``scale`` is the largest expected similarity where that is not 1. A model
@@ -53,13 +58,15 @@ def evaluate_concepts(
     checked_seed(seed)
     checked_level(level)
     checked_resamples(resamples)
-    named = named_models(models)
+    named = _named(models)
     known = field if isinstance(field, Field) else read_field(field, scale=scale)
     chosen, absent = chosen_tasks(known, tasks)
     weighed = checked_weights(weights)
     scores: dict[str, ModelScores] = {}
     failures: dict[str, EquipoiseError] = {}
     folder = None if output is None else Path(output)
+    if folder is not None:
+        refuse_unwritable(folder)
     total = len(named) * (len(chosen) + 1)
     with reported(folder, "concepts", total, command=command, step=progress) as tell:
         for name, model in named.items():
@@ -68,13 +75,22 @@ def evaluate_concepts(
                     name, model, known, chosen, tell, seed, level, resamples, cache=cache, threads=threads
                 )
             except Exception as error:  # whatever one model does, the others keep what they have
-                failures[name] = _told(name, error)
+                failures[name] = _told(name, error, alone=len(named) == 1)
     if not scores:
         raise next(iter(failures.values()))
     found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, level, tuple(command))
     if folder is not None:
         found.write(folder)
     return found
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """The models by name; in a mapping two objects of one class have names of their own."""
+    if not isinstance(models, Mapping):
+        return named_models(models)
+    for model in models.values():
+        named_models([model])
+    return {str(name): model for name, model in models.items()} or named_models([])
 
 
 def _model(
@@ -97,11 +113,20 @@ def _model(
         if system is not model:
             system.close()
     measured = {}
+    asked: dict[str, bool] = {}
+
+    def told(texts: Sequence[str]) -> Floats:
+        """The vectors, noting which texts have one."""
+        vectors = encode(texts)
+        asked.update(zip(texts, np.any(vectors, axis=1).tolist(), strict=True))
+        return np.asarray(vectors)
+
     for task in tasks:
         tell(f"{name}: {task}")
-        observed = OBSERVERS[task](encode, field, name, seed)
+        observed = OBSERVERS[task](told, field, name, seed)
         measured[task] = measure(observed, level=level, resamples=resamples, seed=seed)
-    return ModelScores(name, measured, dims, fingerprint)
+    zeros = tuple(text for text, known in asked.items() if not known)
+    return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
 
 
 def chosen_tasks(field: Field, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -158,12 +183,11 @@ def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     return kept
 
 
-def _told(name: str, error: Exception) -> EquipoiseError:
+def _told(name: str, error: Exception, *, alone: bool) -> EquipoiseError:
     """A failure as one of ours: a model of the user's own may raise anything."""
     if isinstance(error, EquipoiseError):
         return error
-    told = PartialError(
-        f"{name} failed with {type(error).__name__}: {error}", hint="the other models are not affected"
-    )
+    hint = "its encode(texts) raised this" if alone else "the other models are not affected"
+    told = PartialError(f"{name} failed with {type(error).__name__}: {error}", hint=hint)
     told.__cause__ = error
     return told

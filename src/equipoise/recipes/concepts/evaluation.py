@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.concepts import BlendPart, ConceptSpace
+from equipoise.checks.concepts import BlendPart, ConceptSpace, Vectorless
 from equipoise.data.field import Field
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.recipes.concepts.advice import advise
@@ -35,6 +35,10 @@ class ModelScores:
     tasks: Mapping[str, Measured]
     dims: int
     fingerprint: str = ""
+    texts: int = 0
+    """How many texts its scores rest on."""
+    zeros: tuple[str, ...] = ()
+    """Those of them that it gave a vector of zeros."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class ConceptEvaluation:
         """What is wrong with the field, the spaces and the blends."""
         found = list(examine(self.field))
         for name, own in self.scores.items():
+            found += examine(Vectorless(name, own.zeros, own.texts))
             for task, what in _SPACES.items():
                 space = own.tasks[task].observed.space if task in own.tasks else None
                 found += [] if space is None else examine(ConceptSpace(name, space, what))
@@ -160,10 +165,18 @@ class ConceptEvaluation:
     def notes(self) -> tuple[str, ...]:
         """What was not measured, and why."""
         notes = [f"{BLENDS[task].name} was not measured: {reason}" for task, reason in self.absent.items()]
-        lacking = [BLENDS[task].name for task in self.weights if task in self.absent]
+        chosen = self.weights != dict.fromkeys(BLENDS, 1.0)
+        unmeasured = [task for task in self.weights if task not in self.tasks]
+        lacking = [BLENDS[task].name for task in unmeasured if chosen or task in self.absent]
         if lacking:
             notes.append(f"{COMPOSITE} is undefined without {' and '.join(lacking)}")
-        if self.composite is not None and self.weights != dict.fromkeys(BLENDS, 1.0):
+        notes += [
+            f"{blend.name} of {name} is undefined, as {why}"
+            for name, own in self.scores.items()
+            for blend, why in ((each.blend, each.lacking) for each in own.tasks.values())
+            if why
+        ]
+        if self.composite is not None and chosen:
             notes.append(f"{COMPOSITE} here is {self.composite.formula}")
         return tuple(notes)
 

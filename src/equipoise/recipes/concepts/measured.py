@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 
+from equipoise.errors import EquipoiseError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.space import Space
+from equipoise.metrics.parse import parse
 from equipoise.recipes.concepts.blends import Blend
 from equipoise.recipes.concepts.luck import Luck
 from equipoise.recipes.concepts.spread import Sampling, Spread, redrawn
@@ -80,6 +83,12 @@ class Measured:
         )
 
     @property
+    def lacking(self) -> str:
+        """Why there is no score: the part that is not defined, and when that is so; empty where there is."""
+        lost = [name for name, each in self.observed.parts.items() if isnan(each.value)]
+        return f"{lost[0]} is{_undefined(self.observed.parts[lost[0]].metric)}" if lost else ""
+
+    @property
     def value(self) -> float:
         """The score itself."""
         return self.estimate.value
@@ -98,7 +107,7 @@ def measure(
     estimate = Estimate(
         metric=blend.name,
         value=value,
-        interval=spread.interval(value, level).clipped(blend.bounds),
+        interval=_reach(observed, spread, value, level).clipped(blend.bounds),
         n=sampling.count,
         undefined=0,
         chance=blend.value(observed.chance),
@@ -112,4 +121,24 @@ def measure(
             reach = of_parts[term.part].interval(own.value, level)
             reach = Interval.unknown(FIXED, level=level) if term.fixed else reach
             parts[term.part] = replace(own, interval=reach)
-    return Measured(replace(observed, parts=parts), estimate, spread)
+    known = {each.metric: each for each in parts.values()}
+    # A figure that stands beside the blend as well has one interval.
+    beside = {name: known.get(each.metric, each) for name, each in observed.beside.items()}
+    return Measured(replace(observed, parts=parts, beside=beside), estimate, spread)
+
+
+def _reach(observed: Observed, spread: Spread, value: float, level: float) -> Interval:
+    """The interval of the blend, or which part leaves it without one."""
+    lost = [name for name, each in observed.parts.items() if isnan(each.value)]
+    if lost:
+        return Interval.unknown(f"{lost[0]} is undefined", level=level)
+    return spread.interval(value, level)
+
+
+def _undefined(metric: str) -> str:
+    """When a figure is undefined, as its declaration says."""
+    try:
+        (known,) = parse(metric)
+    except EquipoiseError:
+        return ""
+    return f" ({known.undefined})" if known.undefined else ""

@@ -24,7 +24,7 @@ from equipoise.metrics.space import Alignment, Coherence, edge_cosines
 from equipoise.metrics.spread import EffectiveRank, Hubness, Isotropy, MeanCosine, Uniformity
 from equipoise.recipes.concepts.blends import BLENDS
 from equipoise.recipes.concepts.dyads import dyad_errors
-from equipoise.recipes.concepts.luck import Luck, shuffled_luck
+from equipoise.recipes.concepts.luck import shuffled_luck
 from equipoise.recipes.concepts.measured import Observed
 from equipoise.recipes.concepts.spread import Parts, Sampling
 from equipoise.run.scoring import evaluate
@@ -124,7 +124,9 @@ def observe_clustering(encode: Encode, field: Field, system: str, seed: int) -> 
         resamples=SPACE_RESAMPLES,
     )
     luck = shuffled_luck(found.labels, matched, seed=seed)
-    labels = _with_chances(labels, {matched[name].name: each.chance for name, each in luck.items()})
+    chances = {matched[name].name: each.chance for name, each in luck.items()}
+    # The mean over all shuffles is known here.
+    labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": Purity()}
     space = evaluate(found.space, list(true.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES)
     return Observed(

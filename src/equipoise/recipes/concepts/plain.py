@@ -55,6 +55,7 @@ def _standing(standing: Standing, readings: Any) -> dict[str, Any]:
         "resampled": standing.drawn,
         "chance_of": standing.luck,
         "method": standing.method,
+        "readings": list(standing.readings),
         "correction": standing.family,
         "order": list(standing.order),
         "models": {
@@ -64,13 +65,20 @@ def _standing(standing: Standing, readings: Any) -> dict[str, Any]:
                 "reading": readings[name],
                 "parts": {part: own[name].to_dict() for part, own in standing.parts.items()},
                 "beside": {
-                    figure: own[name].to_dict() for figure, own in standing.beside.items() if name in own
+                    figure: {**own[name].to_dict(), **_shuffled(standing, figure, name)}
+                    for figure, own in standing.beside.items()
+                    if name in own
                 },
             }
             for name, each in standing.estimates.items()
         },
         "comparisons": [_contrast(each) for each in standing.contrasts],
     }
+
+
+def _shuffled(standing: Standing, figure: str, model: str) -> dict[str, float]:
+    """The p of "no better than shuffled", corrected over the models, where shuffles were made."""
+    return {"chance_p": standing.chance_p[figure][model]} if figure in standing.chance_p else {}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:

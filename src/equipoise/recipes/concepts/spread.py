@@ -39,6 +39,12 @@ class Sampling:
     errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
 
     @property
+    def counted(self) -> str:
+        """How many there are, with the verb that fits."""
+        one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit[:-1]
+        return f"1 {one} is" if self.count == 1 else f"{self.count:,} {self.unit} are"
+
+    @property
     def told(self) -> str:
         """What is drawn, for the caption."""
         how = "halves" if self.shares else "as many, with repetition"
@@ -88,8 +94,7 @@ def redrawn(
     """
     count = sampling.count
     if count < FEWEST_DRAWS:
-        few = f"{count} {sampling.unit} are" if count > 1 else f"one of the {sampling.unit} is"
-        unknown = Spread(np.zeros(0), nan, f"{few} too few to resample")
+        unknown = Spread(np.zeros(0), nan, f"{sampling.counted} too few to resample")
         return unknown, {term.part: unknown for term in blend.terms}
     rng = np.random.default_rng([seed, crc32(blend.task.encode())])
     if sampling.errors_of is not None:

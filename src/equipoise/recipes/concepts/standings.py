@@ -18,6 +18,7 @@ from equipoise.report.concepts_edition import Standing
 from equipoise.stats.bands import tie_bands
 from equipoise.stats.contrast import Contrast
 from equipoise.stats.family import CORRECTIONS, adjust
+from equipoise.stats.interval import Interval
 from equipoise.stats.numbers import between
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction
@@ -85,7 +86,7 @@ def composite(
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=spreads[name].interval(value, level).clipped(bounds),
+            interval=_composite_reach(own, spreads[name], value, level).clipped(bounds),
             n=sum(own[task].estimate.n for task in shares),
             undefined=0,
             chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
@@ -99,6 +100,11 @@ def composite(
         drawn="the units of every score, each score by itself",
         **_claims(estimates, spreads, level),
     )
+
+
+def _composite_reach(own: Mapping[str, Measured], spread: Spread, value: float, level: float) -> Interval:
+    lost = [each.blend.name for each in own.values() if isnan(each.value)]
+    return Interval.unknown(f"{lost[0]} is undefined", level=level) if lost else spread.interval(value, level)
 
 
 def _entering(term: Term, part: Estimate) -> Estimate:

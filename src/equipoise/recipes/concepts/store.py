@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from equipoise.errors import StoreError
 from equipoise.recipes.concepts.evaluation import ConceptEvaluation, ModelScores
@@ -20,9 +21,17 @@ from equipoise.stats.result import Result
 
 
 def refuse_unwritable(folder: Path) -> None:
-    """Say before the work begins that the results could not be kept."""
+    """Make the folder, or say before the work begins that the results could not be kept."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass  # what cannot hold this file cannot hold the results either
+    except OSError as error:
+        raise StoreError(
+            f"nothing can be written to {folder}: {error.strerror}", hint="name another folder"
+        ) from error
 
 
 def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:

@@ -1,4 +1,4 @@
-"""What a score is held against: the figure of its task that knows the truth, above chance and between models."""
+"""What a score is held against: a figure that knows the truth, beside chance and between models."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def truth_contrasts(measured: Mapping[str, Measured], *, level: float = 0.95) ->
         return ()
     metric = first.observed.beside[figure].metric
     results = [_result_with(each, metric) for each in measured.values()]
-    (known,) = parse(metric, evidence=type(results[0].evidence))
+    evidence = results[0].evidence
+    (known,) = parse(metric, evidence=None if evidence is None else type(evidence))
     try:
         compared = compare_results(
             results, metrics=[metric], level=level, correction=CORRECTION, metric_objects={metric: known}

@@ -10,7 +10,8 @@ import numpy as np
 
 from equipoise.report.charts.chart import Chart, chart, slug
 from equipoise.report.charts.layers import SAID, Row, axis, head
-from equipoise.report.charts.map import map_chart
+from equipoise.report.charts.map import MOST_POINTS, map_chart
+from equipoise.report.charts.map import SIZE as MAP_SIZE
 from equipoise.report.charts.naming import short, short_names
 from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
 from equipoise.report.page.model import Map, Point
@@ -21,6 +22,7 @@ SIZE = 380
 TENTHS = tuple((tenth / 10, figure(tenth / 10, 1)) for tenth in range(-10, 11, 2))
 BAND, WIDTH, BIN = 64, 520, 0.05
 FOLDED = 78
+NAME_SIZE, LONGEST_NAME = 9, 26
 _PLAIN: Spec = {"type": "quantitative", "scale": None, "axis": None}
 
 
@@ -171,6 +173,36 @@ def concept_map_chart(
         for at, label, group in zip(points, names, clusters, strict=True)
     )
     made = map_chart(Map(f"Concepts as {short(model)} sees them", "plane", drawn), f"map-{slug(model)}")
+    made = replace(
+        made, spec={**made.spec, "layer": [*made.spec["layer"], _names(drawn, made.spec["layer"])]}
+    )
     lines = [each for each in (made.spec["title"].get("subtitle", ""), *wrap(caption, FOLDED)) if each]
     told = {**made.spec["title"], "subtitle": lines}
     return replace(made, spec={**made.spec, "title": told}, description=f"{made.description} {caption}")
+
+
+def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
+    """As many names as there is room for: a picture on paper cannot be pointed at."""
+    marks = next(layer for layer in layers if layer["mark"]["type"] == "point")
+    axes = {side: marks["encoding"][side] for side in "xy"}
+    ends = [axes[side]["scale"]["domain"] for side in "xy"]
+    taken: list[tuple[float, float, float]] = []
+    rows: list[Row] = []
+    for point in points[:MOST_POINTS]:
+        text = short(point.label, LONGEST_NAME)
+        across, up = (
+            (value - low) / (high - low) * MAP_SIZE
+            for value, (low, high) in zip((point.x, point.y), ends, strict=True)
+        )
+        width = len(text) * NAME_SIZE * 0.55 + 4
+        if across + width <= MAP_SIZE and not any(
+            abs(up - other) < NAME_SIZE + 1 and across < left + wide and left < across + width
+            for left, other, wide in taken
+        ):
+            taken.append((across, up, width))
+            rows.append({"x": point.x, "y": point.y, "text": text})
+    return {
+        "data": {"values": rows},
+        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": NAME_SIZE, "aria": False},
+        "encoding": {**axes, "text": {"field": "text"}},
+    }

@@ -59,7 +59,8 @@ def _curves(x: Spec, y: Spec) -> list[Spec]:
                 "mark": {
                     "type": "text",
                     "align": "right",
-                    "dy": -10,
+                    # Below its curve, which comes down from the left and would run through it above.
+                    "dy": 10,
                     "fontSize": SMALL_SIZE,
                     "fill": LIGHT["soft"],
                 },

@@ -59,20 +59,11 @@ def _letters(comparison: Comparison) -> str:
     """What the letters mean, and which test and correction they come from."""
     question = comparison.question
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
-    flips = f", {count(question.flips)} flips" if question.test == "randomisation" else ""
+    flips = "" if comparison.flips is None else f", {count(comparison.flips)} flips"
     return (
         f"Systems that share a letter on a metric cannot be told apart at {percent(question.level)}. "
-        f"{test}{flips}, seed {question.seed}; {_families(comparison)}."
+        f"{test}{flips}, seed {question.seed}; {comparison.families_of(comparison.metrics)}."
     )
-
-
-def _families(comparison: Comparison) -> str:
-    """What the p values were corrected for, once where all metrics are alike in that."""
-    families = comparison.families
-    if len(families) == 1:
-        return comparison.family
-    alike = {text.replace(f" on {metric}", " on each metric", 1) for metric, text in families.items()}
-    return alike.pop() if len(alike) == 1 else "; ".join(families.values())
 
 
 def _like(sheet: Sheet) -> str:

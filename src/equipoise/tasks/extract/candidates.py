@@ -28,6 +28,9 @@ from equipoise.tasks.extract.settings import NUM_RESULTS
 from equipoise.types import Floats, Ints
 
 _KIND = "candidates 1"
+SCORE_DECIMALS = 6
+"""Scores that agree so far are equal: those of perfect matches differ from 1 in their last digits, and would
+pass or miss a threshold by chance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +38,8 @@ class Candidates:
     """The best terms of every chunk; row ``i`` of ``terms`` and ``scores`` is chunk ``i``, best first.
 
     ``terms`` are places in ``term_ids``. Scores of a system that sums cosines are divided by the number of
-    its parts, so that 1 is perfect agreement for it as for a single model. ``chunkers`` and ``system`` say
-    what made them.
+    its parts, so that 1 is perfect agreement for it as for a single model; all are rounded to six decimals.
+    ``chunkers`` and ``system`` say what made them.
     """
 
     documents: tuple[Document, ...]
@@ -156,7 +159,7 @@ def retrieved(
     row = np.array([texts[chunk.text] for chunk in chunks], dtype=np.int64)
     if texts:
         found = system.search(list(texts), depth)
-        terms, scores = found.terms, found.scores / _perfect(system)
+        terms, scores = found.terms, np.round(found.scores / _perfect(system), SCORE_DECIMALS)
     else:
         terms, scores = np.empty((0, depth), dtype=np.int64), np.empty((0, depth))
     if np.isnan(scores).any():

@@ -38,3 +38,24 @@ class Settings:
     def record(self) -> dict[str, Any]:
         """The settings by name, for a manifest."""
         return asdict(self)
+
+    @property
+    def flags(self) -> str:
+        """What asks ``eq phenotypes extraction run`` for these settings.
+
+        >>> Settings(chunk_threshold=0.5, top_term_only=True).flags
+        '--chunk-threshold 0.5 --top-term-only'
+        """
+        usual = Settings()
+        words = [
+            f"--{name.replace('_', '-')} {value:g}"
+            for name in ("num_results", "chunk_threshold", "min_confidence")
+            if (value := getattr(self, name)) != getattr(usual, name)
+        ]
+        return " ".join([*words, *(["--top-term-only"] if self.top_term_only else [])])
+
+
+FOR_NOTES = Settings(chunk_threshold=0.5, top_term_only=True)
+"""What serves people who read one note: on the sample notes tfidf: has a micro F1 of .77 so, and .37 by the
+ten terms of each piece that a measurement looks at. The threshold is between what is best for English (0.6)
+and for German terms found by way of English ones (0.4)."""

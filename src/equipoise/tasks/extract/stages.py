@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.tasks.extract.candidates import Candidates
+from equipoise.ontology.assertion.kinds import ASSERTIONS
+from equipoise.tasks.extract.candidates import SCORE_DECIMALS, Candidates
 from equipoise.tasks.extract.settings import Settings
 from equipoise.types import Bools, Floats, Ints
-
-_DECIMALS = 6
-"""Scores that agree so far are equal: two perfect matches may differ in their last digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +52,25 @@ def entries(candidates: Candidates, settings: Settings, chosen: Bools) -> Entrie
     """The chosen candidates, gathered by document, term and assertion."""
     chunk, _ = np.nonzero(chosen)
     asserted = candidates.assertions if settings.assertions else np.zeros(len(candidates), dtype=np.int64)
-    keys = np.stack([candidates.document[chunk], candidates.terms[chosen], asserted[chunk]])
-    distinct, entry = np.unique(keys, axis=1, return_inverse=True)
-    entry = entry.reshape(-1)
-    counts = np.bincount(entry, minlength=distinct.shape[1])
-    total = np.bincount(entry, weights=candidates.scores[chosen], minlength=distinct.shape[1])
+    shape = (len(candidates.documents), max(1, len(candidates.term_ids)), len(ASSERTIONS))
+    keys = np.ravel_multi_index(
+        (candidates.document[chunk], candidates.terms[chosen], asserted[chunk]), shape
+    )
+    distinct, entry = np.unique(keys, return_inverse=True)
+    counts = np.bincount(entry, minlength=len(distinct))
+    total = np.bincount(entry, weights=candidates.scores[chosen], minlength=len(distinct))
     member = np.full(chosen.shape, -1, dtype=np.int64)
     member[chosen] = entry
-    document, term, assertion = distinct
-    return Entries(document, term, assertion, total / np.maximum(counts, 1), member)
+    document, term, assertion = np.unravel_index(distinct, shape)
+    mean = np.round(total / np.maximum(counts, 1), SCORE_DECIMALS)
+    return Entries(document, term, assertion, mean, member)
+
+
+def outcome(candidates: Candidates, settings: Settings) -> bytes:
+    """What is predicted, as bytes: settings with the same outcome say the same of every document."""
+    found = entries(candidates, settings, stages(candidates, settings).chosen)
+    sure = found.score >= settings.min_confidence
+    return np.stack([found.document, found.term, found.assertion])[:, sure].tobytes()
 
 
 def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
@@ -75,8 +83,7 @@ def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
     if not len(overlapping):
         return kept
     length = (candidates.end - candidates.start)[overlapping]
-    best = np.round(candidates.scores[overlapping, 0], _DECIMALS)
-    order = np.lexsort((candidates.start[overlapping], -length, -best))
+    order = np.lexsort((candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]))
     taken = {
         place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
         for place in np.unique(candidates.document[overlapping]).tolist()

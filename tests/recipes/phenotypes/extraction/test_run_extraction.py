@@ -98,6 +98,17 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(
     assert gold.sets()["a"] == gold_of(signs, ontology).sets()["a"]
 
 
+def test_a_document_of_which_no_id_is_known_is_lost_and_not_without_gold(
+    ontology: Ontology, signs: Annotated
+) -> None:
+    strange = replace(signs.documents[0], annotations=(Annotation("T:77"),))
+    gold = gold_of(replace(signs, documents=(strange, *signs.documents[1:])), ontology)
+    assert strange.id not in gold.sets()
+    assert gold.annotated.without_gold == ("d",)
+    assert [(each.where, bool(each.hint)) for each in gold.lost] == [("document a", True)]
+    assert gold.told[-1].startswith("document a has no gold id")
+
+
 def test_ids_of_another_ontology_are_refused(ontology: Ontology, signs: Annotated) -> None:
     strange = tuple(replace(each, annotations=(Annotation("HP:0001250"),)) for each in signs.documents)
     with pytest.raises(InputError, match="none of the gold ids"):
@@ -106,7 +117,7 @@ def test_ids_of_another_ontology_are_refused(ontology: Ontology, signs: Annotate
 
 def test_documents_that_nobody_annotated_are_refused(ontology: Ontology, signs: Annotated) -> None:
     bare = tuple(replace(each, annotations=()) for each in signs.documents)
-    with pytest.raises(InputError, match="none of the 8 documents of signs has gold"):
+    with pytest.raises(InputError, match=r"no document of signs has gold \(8 documents"):
         gold_of(replace(signs, documents=bare), ontology)
 
 
@@ -125,7 +136,27 @@ def test_gold_that_is_all_affirmed_is_said_to_measure_no_assertions(
     plain = replace(signs, documents=(signs.documents[1], signs.documents[2]))
     found = run_extraction(plain, "tfidf:", ontology, bootstrap=False)
     assert [each.code for each in found.findings if each.code == "EQ140"] == ["EQ140"]
+    assert found.result.findings == found.findings
     assert not any(each.interval.known for each in found.result.estimates.values())
+
+
+def test_chance_levels_are_exact_and_soft_ones_are_never_below(found: Any) -> None:
+    rows = list(found.gold.sets())
+    wanted = [{term for term, _ in found.gold.sets()[name]} for name in rows]
+    given = [{term for term, _ in found.predictions.sets()[name]} for name in rows]
+    hits = np.mean([[len(truth & answer) for truth in wanted] for answer in given]) * len(rows)
+    total = sum(map(len, wanted)) + sum(map(len, given))
+    assert found.result["F1(mode=id)"].chance == pytest.approx(2 * hits / total)
+    for name in ("F1", "P", "R"):
+        for average in ("", "average=macro,"):
+            exact, soft = (found.result[f"{name}({average}mode=id{more})"].chance for more in ("", ",soft"))
+            assert exact <= soft + 1e-12
+
+
+def test_gold_spans_are_asked_for_the_first_term_once(ontology: Ontology, signs: Annotated) -> None:
+    single = run_extraction(signs, "tfidf:", ontology, num_results=1, bootstrap=False)
+    assert single.spans is not None
+    assert single.spans.asked.names == ("gold span finds its term first",)
 
 
 def test_what_was_written_can_be_predicted_from_again_and_scored(found: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,18 @@ import numpy as np
 import pytest
 
 from equipoise.data.annotated import Annotated
-from equipoise.errors import InputError
+from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.ontology import Ontology
 from equipoise.recipes.phenotypes.extraction import run_extraction, tune_extraction
-from equipoise.recipes.phenotypes.extraction.grid import DEEPEST, points
+from equipoise.recipes.phenotypes.extraction.grid import DEEPEST
 from equipoise.recipes.phenotypes.extraction.tuned import read_tuned
-from equipoise.report.extraction_tuning import TunedPart
+from equipoise.report.extraction_tuning import TunedPart, tuning_report
+from equipoise.report.terminal import Paragraph
+from equipoise.run.gate import gate_run
+from equipoise.run.store import read_run
 from equipoise.tasks.extract import predict
 from equipoise.tune.record import Trial, Tuning
 
@@ -55,8 +59,8 @@ def test_the_trials_are_the_scores_of_plain_runs(tuned: Any, ontology: Ontology,
 def test_every_model_gets_the_same_trials_and_thresholds_of_its_own(tuned: Any) -> None:
     first, other = (model.tuning for model in tuned.models)
     assert len(first.grid) == len(other.grid) == 12
-    numbers = [[trial.params["num_results"] for trial in each.grid] for each in (first, other)]
-    assert numbers[0] == numbers[1]
+    thresholds = [{trial.params["chunk_threshold"] for trial in each.grid} for each in (first, other)]
+    assert thresholds[0] != thresholds[1]
     assert not any(finding.code in ("EQ201", "EQ203") for finding in tuned.findings)
     assert tuned.comparison is not None
 
@@ -92,8 +96,12 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
     tuned.write(tmp_path)
     kept = read_tuned(tmp_path, "tfidf:")
     assert kept.parameters == dict(tuned.models[0].best)
-    same = run_extraction(signs, "tfidf:", ontology, tuned=kept, bootstrap=False)
-    assert "EQ201" in [each.code for each in same.findings]
+    same = run_extraction(signs, "tfidf:", ontology, tuned=kept, bootstrap=False, output=tmp_path / "run")
+    stored = read_run(tmp_path / "run" / "run")
+    assert "EQ201" in [each.code for each in stored.result.findings]
+    judged = gate_run(stored, [f"{same.primary}>=0"])
+    assert not judged.passed
+    assert "EQ201" in judged.verdicts[0].sentence
     others = Annotated(
         tuple(
             type(each)(each.id, f"{each.text} Seen today.", each.annotations, each.language)
@@ -105,16 +113,49 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
     assert json.loads((tmp_path / "extraction_tuning.json").read_text())["mode"] == "id"
 
 
+def test_a_tuning_is_deployed_with_all_that_it_was_made_with(
+    ontology: Ontology, signs: Annotated, tmp_path: Path
+) -> None:
+    made = {"chunkers": ("sentence",), "multi": False, "include_assertions": True}
+    found = tune_extraction(signs, "tfidf:", ontology, budget=3, folds=2, output=tmp_path, **made)
+    kept = read_tuned(tmp_path)
+    run = run_extraction(
+        signs, "tfidf:", ontology, tuned=kept, bootstrap=False, averaging="macro", chunkers=("sentence",)
+    )
+    assert {name: getattr(run.settings, name) for name in made} == made
+    assert run.result[run.primary].value == pytest.approx(found.models[0].tuning.optimistic)
+
+
+def test_a_tuning_is_not_deployed_beside_settings_that_say_otherwise(
+    tuned: Any, ontology: Ontology, signs: Annotated, tmp_path: Path
+) -> None:
+    tuned.write(tmp_path)
+    kept = read_tuned(tmp_path, "tfidf:")
+    with pytest.raises(ParameterError, match="chunkers is sentence here"):
+        run_extraction(signs, "tfidf:", ontology, tuned=kept, chunkers=("sentence",))
+    with pytest.raises(ParameterError, match="tuned for tfidf:, not for hash"):
+        run_extraction(signs, "hash", ontology, tuned=kept)
+    with pytest.raises(ParameterError, match="over other terms"):
+        run_extraction(signs, "tfidf:", ontology, tuned=replace(kept, ontology="another"))
+
+
+def test_a_choice_that_is_no_better_than_the_usual_parameters_is_remarked_on(tuned: Any) -> None:
+    def told(model: Any, usual: float) -> str:
+        trials = list(model.tuning.trials)
+        trials[model.tuning.baseline] = replace(trials[model.tuning.baseline], value=usual)
+        part = replace(tuned.edition.parts[0], tuning=replace(model.tuning, trials=tuple(trials)))
+        shown = tuning_report(replace(tuned.edition, parts=(part,), comparison=None))
+        return " ".join(each.text for each in shown if isinstance(each, Paragraph))
+
+    first = tuned.models[0]
+    assert "No trial beats" in told(first, first.tuning.optimistic)
+    assert "No trial beats" not in told(first, first.tuning.optimistic - 0.01)
+    assert "Deploy tfidf: with" in told(first, 0.0)
+
+
 def test_more_folds_than_documents_are_refused(ontology: Ontology, signs: Annotated) -> None:
     with pytest.raises(InputError, match="9 folds"):
         tune_extraction(signs, "tfidf:", ontology, folds=9)
-
-
-def test_points_are_drawn_without_repetition_and_stay_the_same() -> None:
-    drawn = points(40, seed=3)
-    assert len(set(drawn)) == 40
-    assert drawn == points(40, seed=3)
-    assert set(drawn) <= set(points(1000))
 
 
 def test_the_frontier_holds_what_nothing_beats() -> None:

@@ -29,8 +29,8 @@ class Asked:
     ontology: str
     index_dir: str | None
     chunkers: str | None
-    multi_vector: bool
-    include_assertions: bool
+    multi_vector: bool | None
+    include_assertions: bool | None
     no_bootstrap_ci: bool
     level: float
     resamples: int
@@ -40,12 +40,15 @@ class Asked:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the recipe."""
+        """The settings of the recipe; what nobody said is left to it, or to a tuning."""
         named = [each.strip() for each in (self.chunkers or "").split(",") if each.strip()]
-        return {
-            **({"chunkers": tuple(named)} if named else {}),
+        said = {
+            "chunkers": tuple(named) or None,
             "multi": self.multi_vector,
             "include_assertions": self.include_assertions,
+        }
+        return {
+            **{name: value for name, value in said.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
             "level": self.level,
             "resamples": self.resamples,
@@ -80,11 +83,14 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--multi-vector/--single-vector",
-        default=True,
+        default=None,
         help="A vector for each text of a term (the default), or one a term.",
     ),
     click.option(
-        "--include-assertions", is_flag=True, help="Lead with figures that count a wrong assertion as wrong."
+        "--include-assertions",
+        is_flag=True,
+        default=None,
+        help="Lead with figures that count a wrong assertion as wrong.",
     ),
     click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
     click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
@@ -104,8 +110,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 def ended(out: Output, gold: Gold, findings: tuple[Finding, ...], fail_on: str | None) -> int:
     """Every lost document is told on standard error and makes the run partial; else a gate may close."""
     for problem in gold.lost:
-        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": ""}
-        out.error(fields, f"left out: {problem}")
+        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": problem.hint}
+        out.error(fields, f"left out: {problem}" + (f"\nhint: {problem.hint}" if problem.hint else ""))
     if gold.lost:
         return exits.FAILED_UNITS
     return exits.gate(out, findings, fail_on)

@@ -15,10 +15,11 @@ HELP = """
   eq phenotypes extraction tune corpus/ --model use --model tfidf: --folds 5 -o results/tuned
 
 Choose how many terms of a chunk count, and above which scores. Every model gets the same number of trials;
-thresholds are quantiles of its own scores. What is reported of a document was chosen without it, by the
-mean F1 of the documents in the other folds. Texts are embedded once a model: trials use the stored
-candidates. With -o the frontier of precision and recall is drawn, and extraction_tuning.json holds what to
-deploy (eq phenotypes extraction run OTHER --tuned FOLDER).
+thresholds are quantiles of its own scores on all texts (no gold is looked at for that). What is reported of
+a document was chosen without it, by the mean F1 of the documents in the other folds. Texts are embedded once
+a model: trials use the stored candidates. With -o the frontier of precision and recall is drawn, and
+extraction_tuning.json holds what to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
+--tuned FOLDER).
 """
 
 
@@ -26,6 +27,7 @@ deploy (eq phenotypes extraction run OTHER --tuned FOLDER).
 @click.argument("source", metavar="DIR")
 @click.option(
     "--model",
+    "--model-name",
     "models",
     type=ModelName(),
     multiple=True,

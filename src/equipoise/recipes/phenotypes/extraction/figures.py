@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from equipoise.metrics.sets import Mode, OverDocuments, SetF1, SetPrecision, SetRecall, SetScore
-from equipoise.recipes.phenotypes.extraction.settings import AVERAGES, MODES
+from equipoise.metrics.overlap import Mode
+from equipoise.metrics.sets import (
+    AVERAGES,
+    MODES,
+    OverDocuments,
+    SetF1,
+    SetPrecision,
+    SetRecall,
+    SetScore,
+)
 
 KINDS: tuple[type[SetScore], ...] = (SetF1, SetPrecision, SetRecall)
 

@@ -49,6 +49,11 @@ class Gold:
         return tuple(each for each in self.problems if each.lost)
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """All problems, those of whole documents last: each of them is told by itself as well."""
+        return tuple(map(str, sorted(self.problems, key=lambda each: each.lost)))
+
+    @property
     def lost_sentence(self) -> str:
         """Which documents are missing; nothing where none is."""
         if not self.lost:
@@ -72,7 +77,7 @@ class Gold:
             known = " or ".join(LANGUAGES)
             notes.append(f"no rules for assertions in {listed(strange)}: those of {known} are used")
         if odd:
-            notes.append(f"{counted(len(odd), 'mismatch').replace('mismatchs', 'mismatches')} in the gold")
+            notes.append(f"{counted(len(odd), 'mismatch', 'mismatches')} in the gold")
         return tuple(notes)
 
 
@@ -90,38 +95,51 @@ def has_rules(language: str) -> bool:
 
 
 def gold_of(annotated: Annotated, ontology: Ontology) -> Gold:
-    """The same documents with every id followed; an id that leads nowhere is listed and left out."""
+    """The same documents with every id followed; an id that leads nowhere is listed and left out.
+
+    A document all of whose ids lead nowhere is lost: without them it would seem to have nothing in it, and
+    whatever is found there would be wrong.
+    """
     problems = list(annotated.problems)
     resolved: list[Resolved] = []
-    documents = tuple(_live(each, ontology, problems, resolved) for each in annotated.documents)
+    found = [_live(each, ontology, problems, resolved) for each in annotated.documents]
+    documents = tuple(each for each in found if each is not None)
     if annotated.documents and resolved == [] and len(problems) > len(annotated.problems):
         raise InputError(
             f"none of the gold ids of {annotated.source or 'the documents'} is a term of {ontology.title}: "
-            f"{problems[-1]}",
+            f"{problems[len(annotated.problems)]}",
             hint="name the ontology of these ids with --ontology",
         )
     if not resolved:
+        source, number = annotated.source or "the list", counted(len(documents), "document")
         raise InputError(
-            f"none of the {counted(len(documents), 'document')} of {annotated.source or 'the list'} has gold",
+            f"no document of {source} has gold ({number} without any)",
             hint="eq phenotypes extract reads texts that nobody annotated",
         )
     moved = tuple(each for each in resolved if each.how != "live")
-    found = replace(annotated, documents=documents)
-    return Gold(found, ontology, Resolutions(len(resolved), moved), tuple(problems))
+    live = replace(annotated, documents=documents)
+    return Gold(live, ontology, Resolutions(len(resolved), moved), tuple(problems))
 
 
 def _live(
     document: AnnotatedDocument, ontology: Ontology, problems: list[Problem], resolved: list[Resolved]
-) -> AnnotatedDocument:
+) -> AnnotatedDocument | None:
     spans: dict[tuple[str, str], set[tuple[int, int]]] = {}
     for each in document.annotations:
         try:
             found = ontology.resolve(each.term)
         except UnknownNameError as error:
-            problems.append(Problem(f"document {document.id}", f"{error.sentence}; left out", lost=False))
+            problems.append(
+                Problem(f"document {document.id}", f"{error.sentence}; left out", False, error.hint)
+            )
             continue
         resolved.append(found)
         # Two ids of one term are one entry of the gold.
         spans.setdefault((ontology.ids[found.term], each.assertion), set()).update(each.spans)
+    if document.annotations and not spans:
+        sentence = f"has no gold id that is a term of {ontology.title}"
+        hint = "mend its ids, or name their ontology with --ontology"
+        problems.append(Problem(f"document {document.id}", sentence, True, hint))
+        return None
     live = tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
     return replace(document, annotations=live)

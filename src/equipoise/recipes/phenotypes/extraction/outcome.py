@@ -33,7 +33,6 @@ class Extraction:
     mistakes: Mistakes
     traced: tuple[Traced, ...]
     spans: GoldSpans | None
-    findings: tuple[Finding, ...]
     seconds: float
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -42,6 +41,11 @@ class Extraction:
     def primary(self) -> str:
         """The name of the leading figure."""
         return figures(self.settings.averaging, self.settings.mode)[0].name
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is to be known of the result; it keeps them, so that stored runs tell them as well."""
+        return self.result.findings
 
     @property
     def stages(self) -> Mapping[Stage, int]:
@@ -64,7 +68,7 @@ class Extraction:
             spans=() if self.spans is None else self.spans.estimates,
             split=() if self.spans is None else (self.spans.found, self.spans.chunker, self.spans.model),
             notes=(*self.gold.notes, *self.notes),
-            problems=tuple(map(str, self.gold.problems)),
+            problems=self.gold.told,
             citation=self.gold.ontology.citation,
             findings=self.findings,
         )
@@ -109,10 +113,7 @@ class Extraction:
                 {"id": each.id, "how": each.how, "term": ontology.ids[each.term]}
                 for each in self.gold.resolutions.moved
             ],
-            "problems": [
-                {"where": each.where, "sentence": each.sentence, "lost": each.lost}
-                for each in self.gold.problems
-            ],
+            "problems": [asdict(each) for each in self.gold.problems],
             "findings": [asdict(each) for each in self.findings],
             "predictions": {
                 name: [

@@ -27,6 +27,7 @@ from equipoise.recipes.phenotypes.extraction.tuned import TunedParameters
 from equipoise.recipes.phenotypes.settings import DEFAULT_MODEL
 from equipoise.recipes.phenotypes.store import refuse_unwritable
 from equipoise.run.progress import Step, reported
+from equipoise.stats.result import Result
 from equipoise.tasks.extract import candidates, predict, trace
 from equipoise.types import Finding
 
@@ -54,10 +55,11 @@ def run_extraction(
     samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
     ``top_term_only``) and of ``ExtractionSettings``: ``chunkers``, ``averaging``, ``include_assertions``,
     ``bootstrap``, ``measure``, ``multi``, ``strategy``, ``level``, ``resamples``, ``seed``, ``index_dir``,
-    ``threads``. ``tuned`` brings parameters that a tuning chose; on documents that chose them, that is a
-    finding (EQ201). With ``output``, everything is written there.
+    ``threads``. ``tuned`` brings everything that a tuning chose and was made with; a setting beside it that
+    says otherwise is refused, and so is another model or ontology. On documents that chose, it is a finding
+    (EQ201). With ``output``, everything is written there.
     """
-    chosen = settings_of({**settings, **({} if tuned is None else tuned.parameters)})
+    chosen = settings_of(settings if tuned is None else tuned.settings(settings))
     folder = None if output is None else Path(output)
     if folder is not None:
         refuse_unwritable(folder)
@@ -70,12 +72,14 @@ def run_extraction(
     with reported(folder, "extraction", 3, command=command, step=progress) as step:
         step("reading documents")
         gold = read_gold(source, ontology, dataset)
+        if tuned is not None:
+            tuned.refuse_other(name, gold.ontology)
         step(f"{name}: finding terms")
         found = measured(gold, loadable, name, chosen, command)
         step("writing")
         if tuned is not None:
             extra = tuned.findings(found.result.system, gold.annotated)
-            found = replace(found, findings=(*extra, *found.findings))
+            found = replace(found, result=found_out(found.result, extra))
         if folder is not None:
             found.write(folder)
     return found
@@ -103,7 +107,9 @@ def measured(
         spans = gold_spans(gold, system, predictions, settings)
         card, notes = system.card, unstored(system)
     sets = with_near_misses(sets_of(gold, predictions), similarity(gold.ontology, settings.measure))
-    result = result_of(sets, f"{name} ({told(settings.pipeline)})", gold, settings)
+    result = found_out(
+        result_of(sets, f"{name} ({told(settings.pipeline)})", gold, settings), _of_gold(gold, settings)
+    )
     return Extraction(
         model=name,
         card=card,
@@ -115,11 +121,15 @@ def measured(
         mistakes=mistakes(gold.sets(), predictions.sets(), gold.ontology),
         traced=trace(found, predictions, gold.annotations),
         spans=spans,
-        findings=(*_of_gold(gold, settings), *result.findings),
         seconds=seconds,
         notes=notes,
         command=tuple(command),
     )
+
+
+def found_out(result: Result, findings: tuple[Finding, ...]) -> Result:
+    """The result with more findings, before its own."""
+    return replace(result, findings=(*findings, *result.findings))
 
 
 def depth_of(settings: ExtractionSettings, gold: Gold) -> int:

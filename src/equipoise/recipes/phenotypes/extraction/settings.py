@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_args
+from typing import Any
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.metrics.sets import Mode, OverDocuments
+from equipoise.metrics.overlap import Mode
+from equipoise.metrics.sets import AVERAGES, OverDocuments
 from equipoise.ontology.index.aggregate import DEFAULT_STRATEGY
 from equipoise.tasks.extract import DEFAULT_CHUNKERS
 from equipoise.tasks.extract import Settings as Pipeline
 
-AVERAGES: tuple[OverDocuments, ...] = get_args(OverDocuments)
-MODES: tuple[Mode, ...] = get_args(Mode)
 WORDS = {
     "strict": "terms with their assertions",
     "present": "affirmed terms alone",

@@ -88,7 +88,7 @@ def gold_spans(
     asked = result_of_values(
         "gold spans",
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
-        {FIRST: ranks <= 1, among(depth): ranks <= depth},
+        {FIRST: ranks <= 1} | ({among(depth): ranks <= depth} if depth > 1 else {}),
         clusters=names,
         level=settings.level,
         resamples=settings.resamples if settings.bootstrap else 1,

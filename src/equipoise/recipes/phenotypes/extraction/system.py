@@ -38,5 +38,5 @@ def unstored(system: TermSystem) -> tuple[str, ...]:
     flag = " --multi-vector" if system.multi else ""
     return (
         f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
-        f"eq phenotypes index build{flag} makes one, once",
+        f"eq phenotypes index build --model-name {system.card.spec}{flag} makes one, once",
     )

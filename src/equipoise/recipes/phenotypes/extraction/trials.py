@@ -8,7 +8,8 @@ import numpy as np
 
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import Measurement
-from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
+from equipoise.metrics.overlap import Mode
+from equipoise.metrics.sets import SetF1, SetPrecision, SetRecall
 from equipoise.recipes.phenotypes.extraction.gold import Gold
 from equipoise.recipes.phenotypes.extraction.score import sets_of
 from equipoise.tasks.extract import Candidates, Settings, predict

@@ -22,7 +22,7 @@ from equipoise.metrics.sets import SetF1
 from equipoise.ontology.ontology import Ontology
 from equipoise.recipes.fair.models import named_models
 from equipoise.recipes.phenotypes.extraction.gold import Gold
-from equipoise.recipes.phenotypes.extraction.grid import DEEPEST, axes, points
+from equipoise.recipes.phenotypes.extraction.grid import DEEPEST, axes, trial_settings
 from equipoise.recipes.phenotypes.extraction.run import Source, read_gold
 from equipoise.recipes.phenotypes.extraction.score import terms_of
 from equipoise.recipes.phenotypes.extraction.settings import ExtractionSettings, settings_of
@@ -114,7 +114,7 @@ def _tuned(
     with term_system(model, gold.ontology, settings) as system:
         depth = min(DEEPEST, len(gold.ontology))
         found = candidates(gold.documents, system, chunkers=settings.chunkers, num_results=depth)
-    grid = tuple(point.settings(found) for point in points(budget, settings.seed))
+    grid = trial_settings(found, budget, settings.seed)
     usual = Pipeline(num_results=min(Pipeline().num_results, depth))
     trials = trials_of(found, gold, (*grid, usual), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)

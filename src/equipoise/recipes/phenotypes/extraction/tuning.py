@@ -14,7 +14,7 @@ from equipoise.recipes.phenotypes.extraction.figures import leading
 from equipoise.recipes.phenotypes.extraction.gold import Gold
 from equipoise.recipes.phenotypes.extraction.settings import WORDS, ExtractionSettings
 from equipoise.recipes.phenotypes.extraction.trials import Trials
-from equipoise.recipes.phenotypes.extraction.tuned import TUNING, text_hashes
+from equipoise.recipes.phenotypes.extraction.tuned import TUNING, made_with, text_hashes
 from equipoise.recipes.phenotypes.store import RUNS, VISUALIZATIONS, folder_of, refuse_unwritable
 from equipoise.report.extraction_tuning import TunedPart, TuningEdition
 from equipoise.run.cases import json_text
@@ -82,7 +82,7 @@ class ExtractionTuning:
             counted=WORDS[self.settings.mode],
             comparison=self.comparison,
             notes=self.gold.notes,
-            problems=tuple(map(str, self.gold.problems)),
+            problems=self.gold.told,
             findings=self.findings,
         )
 
@@ -97,6 +97,12 @@ class ExtractionTuning:
         return {
             "documents": sorted(text_hashes(self.gold.annotated)),
             "mode": self.settings.mode,
+            "made_with": made_with(self.settings),
+            "ontology": {
+                "name": self.gold.ontology.name,
+                "release": self.gold.ontology.release,
+                "fingerprint": self.gold.ontology.fingerprint,
+            },
             "models": [
                 {
                     "model": each.name,
@@ -123,8 +129,16 @@ class ExtractionTuning:
             begun = Manifest.start(each.name, command=without_secrets(self.command), seed=self.settings.seed)
             manifest = replace(
                 begun.finish(status, reason=self.gold.lost_sentence),
-                parameters={"model": each.name, "mode": self.settings.mode, **each.best},
-                datasets={"documents": self.gold.annotated.fingerprint},
+                parameters={
+                    "model": each.name,
+                    "mode": self.settings.mode,
+                    **each.best,
+                    "chunkers": ", ".join(self.settings.chunkers),
+                },
+                datasets={
+                    "documents": self.gold.annotated.fingerprint,
+                    self.gold.ontology.title: self.gold.ontology.fingerprint,
+                },
             )
             place = folder / RUNS / folder_of(each.name)
             write_run(place, each.result, manifest=manifest, tuning=each.tuning)

@@ -122,13 +122,19 @@ class Conjunctions(_Rule):
 class Cues(_Rule):
     """What is left when the words are cut out that speak about findings: cues, and verbs of having.
 
+    A piece that is nothing but a result, as *negative*, is left out: what it speaks of stands elsewhere.
+
     >>> text = "The patient has no sign of fever"
     >>> [text[start:end] for start, end in Cues().cut([Source(text)])[0]]
     ['The patient', 'fever']
+    >>> Cues().cut([Source("unremarkable")])
+    [[]]
     """
 
     name = "cue"
 
     def _spans(self, source: Source) -> list[Span]:
+        rules = RULES[source.language]
         leading = [match.span() for match in _LEADING[source.language].finditer(source.text)]
-        return between(source.text, sorted([*leading, *words_about(source.text, RULES[source.language])]))
+        pieces = between(source.text, sorted([*leading, *words_about(source.text, rules)]))
+        return [piece for piece in pieces if not rules.bare_pattern.fullmatch(source.text, *piece)]
