@@ -8,7 +8,6 @@ A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``
 from __future__ import annotations
 
 import sys
-from functools import partial
 from time import perf_counter
 
 import numpy as np
