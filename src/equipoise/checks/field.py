@@ -81,6 +81,7 @@ def undefined_scores(field: Field) -> Iterator[Complaint]:
             f"{field.name} pairs",
             f"all {len(field.pairs)} pairs expect the similarity {figure(expected.pop(), 2)}, so that no "
             "correlation and no semantic_similarity_score is defined",
+            kept([pair.id for pair in field.pairs]),
         )
     clusters = field.clusters or ()
     if len(clusters) > 1 and all(len(each.concepts) == 1 for each in clusters):
@@ -88,6 +89,7 @@ def undefined_scores(field: Field) -> Iterator[Complaint]:
             f"{field.name} clusters",
             f"each of {counted(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
             "no clustering_score is defined",
+            kept([each.name for each in clusters]),
         )
 
 

@@ -143,8 +143,9 @@ def params_text(params: Params) -> str:
     first = params["top_term_only"]
     parts = ["top term only" if first else f"{params['num_results']} terms"]
     parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
-    if params["min_confidence"]:
-        parts.append(f"confidence {float(params['min_confidence']):g}")
+    confidence = float(params["min_confidence"] or 0.0)
+    if confidence > 0:
+        parts.append(f"confidence {confidence:g}")
     return ", ".join(parts)
 
 

@@ -19,8 +19,8 @@ def dyad_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator)
     No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
 
     >>> apart = dyad_weights(np.array([[0, 1], [2, 3]]), 4, 20_000, np.random.default_rng(0))
-    >>> np.cov(apart.T).round(1).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    >>> bool(np.allclose(np.cov(apart.T), np.eye(2), atol=0.05))
+    True
     """
     ends = np.zeros((len(edges), points))
     rows = np.arange(len(edges))
