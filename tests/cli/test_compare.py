@@ -167,7 +167,7 @@ def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) 
     assert printed.count("to leader") == 2
     assert (
         "Differences are to good, which leads on HR@1. Each metric is a family of its own: "
-        "Holm over the 3 pairs on MRR; Holm over the 3 pairs on HR@3."
+        "Holm over the 3 pairs on each metric."
     ) in printed
 
 
