@@ -81,7 +81,7 @@ class Euclidean(Lorentz):
 
     name = "euclidean"
     geometry = "euclidean"
-    # Of nine settings tried on WordNet's mammals, which spread from MAP 0.31 to 0.37; hyperbolic training had more.
+    # Of nine settings tried on WordNet's mammals (MAP 0.31 to 0.37); hyperbolic training had more trials.
     defaults: ClassVar[dict[str, Any]] = {"rate": 0.1, "last_rate": 0.001}
 
     def _space(self) -> Space:
