@@ -78,7 +78,7 @@ def rows(quick: bool, path: str = "") -> list[Row]:
             "distances and a sort for every node",
             per_node * len(found),
             SORT_TARGET,
-            note=f"estimated from {SORTED_NODES} nodes, ranks equal",
+            note=f"estimated from {SORTED_NODES} nodes, ranks agree within 1",
         ),
         Row(
             f"{task}, extra memory",
