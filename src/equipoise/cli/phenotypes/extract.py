@@ -30,7 +30,7 @@ Find the terms that a note speaks of, and what it says of each: affirmed, negate
 relative (family_history), or hypothetical. The text is cut into pieces, the terms of all pieces are found
 at once, and evidence for the same term is put together. --all-terms lists every term above the threshold
 instead of the best of each piece. English and German are told apart; a dash reads standard input. A
-model that embeds needs an index (eq phenotypes index build --multi-vector); tfidf: needs none.
+model that embeds gets an index at the first note, which takes a minute or more; tfidf: needs none.
 
 By default the best term of each piece counts, from 0.5 on. eq phenotypes extraction run looks at ten terms
 of each from 0.7 on; with --chunk-threshold 0.5 --top-term-only it measures what this command does.
@@ -89,7 +89,7 @@ def extract(
     names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
     stages = cutters([name.strip() for name in names], next(iter(models_of(system)), None))
     terms = load_ontology(ontology)
-    indexes = stored_indexes(system, index_dir, terms, multi=True, option="--model")
+    indexes = stored_indexes(out, system, index_dir, terms, multi=True)
     finder = TermSystem(system, terms, index=indexes)
     found = candidates([document], finder, chunkers=stages, num_results=choices["num_results"])
     if choices["chunk_threshold"] is None:

@@ -34,7 +34,7 @@ over its label, all its synonyms and its definition, by a strategy (label_only, 
 label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your own, such as
 "0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
 character n-grams: of what works offline it finds most, in English and in German. A model that
-embeds needs an index (eq phenotypes index build); tfidf: and bm25: need none.
+embeds gets an index at the first question, which takes a minute or more; tfidf: and bm25: need none.
 """
 
 ENGLISH = ("minilm", "glove", "wordllama")
@@ -96,7 +96,7 @@ def query(
         multi=multi_vector,
         strategy=strategy,
         weights=weights_of(weights),
-        index=stored_indexes(model, index_dir, terms, multi_vector),
+        index=stored_indexes(out, model, index_dir, terms, multi_vector),
     )
     depth = min(num_results, len(terms))
     found = system.search([text], depth) if store is None else _by_store(system, store, text, depth)
