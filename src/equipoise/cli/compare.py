@@ -66,13 +66,7 @@ class Settings:
 @options.reading_options
 @options.comparing_options
 @options.metric_option
-@click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Random flips of the randomisation test.",
-)
+@options.flips_option
 @options.statistics_options
 @options.plugin_option
 @options.fail_option

@@ -191,6 +191,14 @@ seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
 )
 
+flips_option = click.option(
+    "--flips",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Random flips of the randomisation test.",
+)
+
 fail_option = click.option(
     "--fail-on",
     type=OneOf("severity", severities),
@@ -253,3 +261,16 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
     """A record made of the options that are its fields, which are taken out of the rest."""
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
+
+
+def gathering(kind: type[Record], name: str, *options: Decorator) -> Decorator:
+    """These options as one argument: a record of the kind, whose fields they are."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, **given: Any) -> Any:
+            return command(*args, **{name: _taken(kind, given)}, **given)
+
+        return _joined(*options)(collected)
+
+    return decorate

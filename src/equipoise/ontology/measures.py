@@ -7,6 +7,7 @@ have ``meet`` at minus infinity, and a similarity of 0.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from equipoise.types import Floats
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(ABC):
     """How alike two terms are. ``bounded``: between 0 and 1, and 1 for equal terms only."""
 
     name: ClassVar[str]
@@ -35,9 +36,9 @@ class Measure:
         """Which common ancestor is the best one."""
         return Meeting.at_largest(ontology.lineage, values)
 
+    @abstractmethod
     def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
         """The similarity of two terms that are not the same; ``largest`` is the largest value of any term."""
-        raise NotImplementedError
 
     def of_equal(self, values: Floats, largest: float) -> Floats:
         """The similarity of a term with itself."""

@@ -47,13 +47,7 @@ other seeds show the same order on these users, and would other users show it wi
     help="For having compared more than one pair.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Flips of a randomisation test.",
-)
+@options.flips_option
 @click.option(
     "--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples."
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,19 +121,6 @@ class Asked:
         return kept
 
 
-def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All shared options as one argument ``asked``."""
-
-    @wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in Asked.__dataclass_fields__}
-        return command(*args, asked=Asked(**own), **given)
-
-    for option in reversed(_OPTIONS):
-        collected = option(collected)
-    return collected
-
-
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--model-name",
@@ -182,6 +168,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     threads_option,
     options.fail_option,
 )
+
+asking = options.gathering(Asked, "asked", *_OPTIONS)
+"""All shared options as one argument ``asked``."""
 
 
 def show(out: Output, found: PhenotypeBenchmark, asked: Asked) -> int:

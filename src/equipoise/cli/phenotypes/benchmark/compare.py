@@ -24,13 +24,7 @@ METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10
 @click.argument("runs", nargs=-1)
 @options.metric_option
 @options.comparing_options
-@click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Random flips of the randomisation test.",
-)
+@options.flips_option
 @options.seed_option
 @options.fail_option
 @options.output_options

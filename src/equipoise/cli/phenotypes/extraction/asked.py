@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,19 +57,6 @@ class Asked:
         }
 
 
-def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All shared options as one argument ``asked``."""
-
-    @wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in Asked.__dataclass_fields__}
-        return command(*args, asked=Asked(**own), **given)
-
-    for option in reversed(_OPTIONS):
-        collected = option(collected)
-    return collected
-
-
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name."),
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
@@ -105,6 +91,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     threads_option,
     options.fail_option,
 )
+
+asking = options.gathering(Asked, "asked", *_OPTIONS)
+"""All shared options as one argument ``asked``."""
 
 
 def ended(out: Output, gold: Gold, findings: tuple[Finding, ...], fail_on: str | None) -> int:

@@ -22,13 +22,7 @@ document. Runs of other documents, or that lead with another mode or average, ar
 @click.argument("runs", nargs=-1)
 @options.metric_option
 @options.comparing_options
-@click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Random flips of the randomisation test.",
-)
+@options.flips_option
 @options.seed_option
 @options.fail_option
 @options.output_options
