@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.evidence import counts_of_points
 from equipoise.evidence.buckets import sure_counts
 from equipoise.evidence.from_points import ranking_from_points
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.tally import Tally
 from equipoise.geometry import Geometry, geometry
 from equipoise.geometry.functions import ball_to_hyperboloid
+from equipoise.geometry.screen import Screen
 from equipoise.geometry.spaces import Lorentz, Poincare
 from equipoise.types import Floats, Ints
 
 NAMES = ("cosine", "dot", "euclidean", "poincare", "lorentz")
-EITHER_WAY = pytest.mark.parametrize("wide", [-1, 1_000_000], ids=["all counted by buckets", "all screened"])
+HAS_NUMBA = find_spec("numba") is not None
+WAYS = {
+    "all counted by buckets": {"wide": -1, "compiled": False},
+    "all screened": {"wide": 1_000_000, "compiled": False},
+    "compiled, in rows": {"wide": -1, "compiled": True},
+    "compiled, both ways": {"wide": 1_000_000, "compiled": True},
+    "compiled, half in rows": {"wide": 40, "compiled": True},
+}
+POSSIBLE = [how for how in WAYS.values() if HAS_NUMBA or not how["compiled"]]
+EITHER_WAY = pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(
+            how,
+            id=name,
+            marks=pytest.mark.skipif(bool(how["compiled"]) and not HAS_NUMBA, reason="numba is absent"),
+        )
+        for name, how in WAYS.items()
+    ],
+)
+How = dict[str, Any]
 
 
 def points_for(name: str, kind: str, count: int, rng: np.random.Generator) -> Floats:
@@ -66,11 +91,11 @@ def places_of(ranking: Ranking) -> dict[str, list[tuple[int, ...]]]:
 @EITHER_WAY
 @pytest.mark.parametrize("kind", ["cloud", "grid", "rim"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_rank_is_the_one_that_counting_finds(name: str, kind: str, wide: int) -> None:
+def test_every_rank_is_the_one_that_counting_finds(name: str, kind: str, how: How) -> None:
     rng = np.random.default_rng(7)
     points, pairs = points_for(name, kind, 150, rng), some_pairs(150, rng)
     ids = [f"n{place}" for place in range(150)]
-    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, wide=wide)
+    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, **how)
     assert places_of(ranking) == one_by_one(points, pairs, geometry(name), ids)
     assert (ranking.candidates == 149).all()
 
@@ -91,7 +116,7 @@ def test_the_order_is_that_of_the_distances(name: str) -> None:
 @EITHER_WAY
 @given(seed=st.integers(0, 10_000), digits=st.integers(0, 2), name=st.sampled_from(NAMES))
 @settings(max_examples=25, deadline=None)
-def test_equal_points_tie_wherever_they_stand(wide: int, seed: int, digits: int, name: str) -> None:
+def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, name: str) -> None:
     rng = np.random.default_rng(seed)
     distinct = np.round(points_for(name, "cloud", 12, rng), 6 + digits)
     if name == "lorentz":
@@ -102,7 +127,7 @@ def test_equal_points_tie_wherever_they_stand(wide: int, seed: int, digits: int,
     points = distinct[rows]
     pairs = some_pairs(60, rng)
     ids = [f"n{place}" for place in range(60)]
-    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, wide=wide)
+    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, **how)
     found = one_by_one(points, pairs, geometry(name), ids)
     assert places_of(ranking) == found
     copies = np.bincount(rows, minlength=12)[rows[pairs[:, 1]]] - 1
@@ -137,16 +162,16 @@ def test_neighbours_at_the_rim_keep_their_order() -> None:
         [np.full(41, np.cosh(radius)), np.sinh(radius) * np.cos(angles), np.sinh(radius) * np.sin(angles)]
     )
     pairs = np.column_stack([np.zeros(40, dtype=np.int64), np.arange(1, 41)])
-    for wide in (-1, 1_000_000):
-        ranking = ranking_from_points(points, pairs, geometry("lorentz"), wide=wide)
+    for how in POSSIBLE:
+        ranking = ranking_from_points(points, pairs, geometry("lorentz"), **how)
         assert ranking.above.tolist() == list(range(40))
 
 
 def test_all_points_in_one_place_tie_with_everything() -> None:
     pairs = np.array([[0, 1], [1, 2]])
     for name in ("euclidean", "poincare", "cosine", "dot"):
-        for wide in (-1, 1_000_000):
-            ranking = ranking_from_points(np.full((30, 2), 0.25), pairs, geometry(name), wide=wide)
+        for how in POSSIBLE:
+            ranking = ranking_from_points(np.full((30, 2), 0.25), pairs, geometry(name), **how)
             assert ranking.above.tolist() == [0, 0]
             assert ranking.tied.tolist() == [28, 28]
             assert ranking.before.tolist() == [np.sum([str(each) > "1" for each in range(2, 30)]), 27 - 10]
@@ -196,3 +221,103 @@ def test_buckets_leave_little_open() -> None:
     distances = (rng.normal(size=(20_000, 10)) ** 2).sum(axis=1)
     _, unsure = sure_counts(distances, distances[:18], 1e-12)
     assert len(unsure) < 2_000
+
+
+# ---- the compiled kernels --------------------------------------------------------------------
+
+
+def counted(points: Floats, pairs: Ints, space: Geometry) -> tuple[Ints, Ints]:
+    """Above and tied of each pair, in the order of the pairs, by comparing with all distances."""
+    arranged, rows = space.standard(points)
+    above, tied = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64)
+    for node in np.unique(pairs[:, 0]):
+        far = arranged.excess(np.broadcast_to(rows[node], rows.shape), rows)
+        own = pairs[:, 0] == node
+        limits = far[pairs[own, 1]]
+        far = np.sort(np.delete(far, node))
+        above[own] = np.searchsorted(far, limits)
+        tied[own] = np.searchsorted(far, limits, side="right") - above[own] - 1
+    return above, tied
+
+
+def many_relatives(count: int, rng: np.random.Generator) -> Ints:
+    """A few relatives of most points, hundreds of some."""
+    few = rng.integers(0, count, (5 * count, 2))
+    many = [np.column_stack([np.full(count, node), np.arange(count)]) for node in (1, 300, count - 2)]
+    some = np.column_stack([np.full(count // 4, 9), rng.permutation(count)[: count // 4]])
+    pairs = np.unique(np.concatenate([few, some, *many]), axis=0)
+    return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
+@pytest.mark.parametrize("wide", [-1, 100, 1_000_000])
+@pytest.mark.parametrize("kind", ["cloud", "grid", "rim"])
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_counts_hold_over_many_tiles_and_many_relatives(name: str, kind: str, wide: int) -> None:
+    rng = np.random.default_rng(11)
+    points, pairs, space = points_for(name, kind, 700, rng), many_relatives(700, rng), geometry(name)
+    ranking = ranking_from_points(points, pairs, space, wide=wide, compiled=True)
+    above, tied = counted(points, pairs, space)
+    order = np.lexsort((tied, above, pairs[:, 0]))
+    assert ranking.above.tolist() == above[order].tolist()
+    assert ranking.tied.tolist() == tied[order].tolist()
+    plain = ranking_from_points(points, pairs, space, compiled=False)
+    assert ranking.before.tolist() == plain.before.tolist()
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
+@pytest.mark.parametrize("wide", [-1, 1_000_000])
+def test_more_pairs_in_doubt_than_can_wait_change_nothing(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts_of_points, "KEPT", 0)
+    monkeypatch.setattr(counts_of_points, "TOGETHER", 1)
+    rng = np.random.default_rng(2)
+    points, pairs = np.repeat(rng.normal(size=(3, 4)), 200, axis=0), some_pairs(600, rng)
+    space = geometry("euclidean")
+    ranking, plain = (
+        ranking_from_points(points, pairs, space, wide=wide, compiled=way) for way in (True, False)
+    )
+    for column in ("above", "tied", "before"):
+        assert getattr(ranking, column).tolist() == getattr(plain, column).tolist()
+    assert ranking.tied.min() >= 198
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
+@pytest.mark.parametrize("wide", [-1, 1_000_000])
+def test_compiled_counts_leave_little_in_doubt(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+    excess = Screen.excess
+
+    def watched(screen: Screen, rows: Ints, columns: Ints) -> Floats:
+        looked_at.append(len(rows))
+        return excess(screen, rows, columns)
+
+    monkeypatch.setattr(Screen, "excess", watched)
+    rng = np.random.default_rng(1)
+    points, pairs = rng.normal(size=(2000, 5)), some_pairs(2000, rng)
+    ranking_from_points(points, pairs, geometry("euclidean"), wide=wide, compiled=True)
+    assert sum(looked_at) < 2.1 * len(pairs)
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
+def test_points_too_far_out_for_float32_are_counted_in_float64() -> None:
+    rng = np.random.default_rng(4)
+    directions = rng.normal(size=(300, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    space = np.sinh(rng.uniform(42.0, 46.0, (300, 1))) * directions
+    points = np.column_stack([np.hypot(1.0, np.linalg.norm(space, axis=1)), space])
+    pairs = some_pairs(300, rng)
+    assert Screen.of(points, geometry("lorentz")).single() is None
+    ranking = ranking_from_points(points, pairs, geometry("lorentz"), compiled=True)
+    above, _ = counted(points, pairs, geometry("lorentz"))
+    assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
+def test_products_too_small_for_float32_keep_their_order() -> None:
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-44, 0, (200, 1))
+    pairs = some_pairs(200, rng)
+    for wide in (-1, 1_000_000):
+        ranking = ranking_from_points(points, pairs, geometry("dot"), wide=wide, compiled=True)
+        above, _ = counted(points, pairs, geometry("dot"))
+        assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()
