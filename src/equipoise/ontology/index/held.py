@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.retriever import Blocks, Fitted
 from equipoise.geometry import Points, Prepared
 from equipoise.geometry.twins import Twins, twins
+from equipoise.ontology.index.rounded import Rounded
 from equipoise.types import Ints, Role
 
 
@@ -39,9 +41,32 @@ class HeldVectors(Fitted):
 
     def leading_blocks(self, queries: Sequence[str], rows: int, columns: int) -> Blocks:
         """The scores of the first ``columns`` documents only, which takes so much less time."""
+        return self.vector_blocks(self.query_vectors(queries), rows, columns)
+
+    def query_vectors(self, queries: Sequence[str]) -> Vectors:
+        """The vectors of texts that ask."""
         vectors = self.system.embedder.embed(queries, role=Role.QUERY)
         self._space.check(vectors).require_usable("the vectors of the queries")
-        return self.vector_blocks(vectors, rows, columns)
+        return vectors
+
+    @property
+    def dims(self) -> int:
+        """The numbers in a row of the product, which may be a few more than in a vector."""
+        return int(self._corpus.rows.shape[1])
+
+    @cached_property
+    def rounded(self) -> Rounded:
+        """The documents in 8 bits, which takes a quarter of the memory again."""
+        return Rounded.of(self._corpus.rows, self._corpus.scale)
+
+    def prepared(self, vectors: Vectors) -> Points:
+        """Queries as the left factor of the product."""
+        return self._space.prepare_queries(vectors)
+
+    def of_prepared(self, query: Points, columns: Ints) -> Points:
+        """The scores of some documents for one prepared query, each by itself, so equal rows score equal."""
+        scores: Points = np.einsum("ij,j->i", self._corpus.rows[columns], query)
+        return scores if self._corpus.scale is None else scores * self._corpus.scale[columns]
 
     def of_columns(self, query: Vectors, columns: Ints) -> Points:
         """The scores of some documents for one query, given as its vector."""

@@ -26,6 +26,7 @@ from equipoise.ontology.index.aggregate import (
 from equipoise.ontology.index.components import Components, Kind, components
 from equipoise.ontology.index.fitting import fitted_system
 from equipoise.ontology.index.held import HeldVectors
+from equipoise.ontology.index.screen import QUERIES_AT_ONCE, Leading, screen_for
 from equipoise.ontology.index.store import TermIndex
 from equipoise.ontology.ontology import Ontology
 from equipoise.types import Ints
@@ -135,10 +136,8 @@ class TermSystem:
         shape = (len(texts), k)
         terms, component = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
         best: Points = np.empty(shape)
-        needed = columns_needed(self.components, self.expression)
-        for rows, scores in self._blocks(texts, _BLOCK_BYTES, needed):
-            terms[rows], best[rows] = leading_columns(aggregate(scores, self.components, self.expression), k)
-            component[rows] = self.agreeing(scores, terms[rows])
+        for rows, found in self._leading_blocks(texts, k):
+            terms[rows], best[rows], component[rows] = found
         return Found(terms, best, component)
 
     def agreeing(self, scores: Points, terms: Ints) -> Ints:
@@ -159,6 +158,29 @@ class TermSystem:
                 f"k is {k} and there are {self.components.terms:,} terms",
                 hint=f"k is 1 to {self.components.terms}",
             )
+
+    def _leading_blocks(self, texts: list[str], k: int) -> Iterator[tuple[slice, Leading]]:
+        """The best k terms of a few queries at a time, by way of a screen where there is one that pays."""
+        fitted, needed = self.fitted, columns_needed(self.components, self.expression)
+        screen = None
+        if isinstance(fitted, HeldVectors):
+            screen = screen_for(fitted, self.components, self.expression, len(texts))
+        if screen is None:
+            for rows, scores in self._blocks(texts, _BLOCK_BYTES, needed):
+                yield rows, self._leading(scores, k)
+            return
+        vectors = screen.fitted.query_vectors(texts)
+        for start in range(0, len(texts), QUERIES_AT_ONCE):
+            part = vectors[start : start + QUERIES_AT_ONCE]
+            found = screen.leading(part, k)
+            if found is None:
+                ((_, scores),) = screen.fitted.vector_blocks(part, len(part), needed)
+                found = self._leading(scores, k)
+            yield slice(start, start + len(part)), found
+
+    def _leading(self, scores: Points, k: int) -> Leading:
+        terms, best = leading_columns(aggregate(scores, self.components, self.expression), k)
+        return terms, best, self.agreeing(scores, terms)
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:
         fitted = self.fitted

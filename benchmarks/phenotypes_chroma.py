@@ -1,0 +1,138 @@
+"""The components of terms in Chroma, from its own settings to those that find nearly all of the best terms.
+
+Chroma searches a graph and may overlook something. It looks the further the larger its ``ef_search`` is and
+the more components are asked for. Only a setting that finds nearly all of the best terms answers the question
+of the exact search, so only those count for the target; the others are printed all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.row import Row
+from benchmarks.timing import fastest
+from equipoise.embed.encoder import Vectors
+from equipoise.geometry import Points
+from equipoise.ontology.index.components import Components, Kind
+
+ENOUGH = 0.999
+TARGET = 5.0
+
+
+class Setting(NamedTuple):
+    """``ef`` is Chroma's ef_search (100 unless told), ``depth`` the components asked for a query."""
+
+    ef: int
+    depth: int
+    filtered: bool = False
+
+
+ALL = tuple(Setting(*each) for each in [(100, 50), (100, 200), (100, 1_000), (100, 2_000)])
+ALL += tuple(Setting(100, depth, filtered=True) for depth in (50, 200))
+ALL += tuple(Setting(ef, depth) for ef in (400, 600, 800, 1_600) for depth in (50, 200))
+NAMES = (Setting(100, 200), *(Setting(ef, 50) for ef in (100, 400, 600, 800, 1_600, 3_200)))
+"""Of a collection that was made without definitions, for this one strategy."""
+
+
+def beside_chroma(
+    texts: Components, corpus: Vectors, queries: Vectors, best: Points, ours: Row, plain: float
+) -> list[Row]:
+    """The best terms among the components that Chroma returns, all queries in one batch.
+
+    ``best`` are the exact scores of the best terms; ``plain`` is what the search takes without torch.
+    """
+    k, lines = best.shape[1], []
+    for name, size, settings in [
+        ("", len(texts), ALL),
+        (", a collection without definitions", texts.without_definitions, NAMES),
+    ]:
+        for setting, seconds, hits in _asked(texts, corpus[:size], queries, settings):
+            recall = _recall(texts, hits, best)
+            how = f"ef_search {setting.ef:,}, {setting.depth:,} components{name}"
+            lines.append(
+                replace(
+                    ours,
+                    peer=f"chromadb, {how}{', definitions filtered' * setting.filtered}",
+                    theirs=seconds,
+                    target=TARGET if recall >= ENOUGH else None,
+                    goal="faster",
+                    note=f"Chroma finds {recall:.4f} of the best {k}; without torch {seconds / plain:.3g} x",
+                )
+            )
+    enough = [line for line in lines if line.target is not None]
+    if enough:
+        cheapest = min(enough, key=lambda line: line.theirs or 0.0)
+        lines[lines.index(cheapest)] = replace(cheapest, note=f"{cheapest.note}; its cheapest of {ENOUGH}")
+    return lines
+
+
+def _asked(
+    texts: Components, corpus: Vectors, queries: Vectors, settings: Sequence[Setting]
+) -> Iterator[tuple[Setting, float, Any]]:
+    """The seconds and the answer of each setting."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        _fill(Path(folder), texts, corpus)
+        # A collection takes up another ef_search when it is opened anew.
+        for ef, some in groupby(settings, key=lambda each: each.ef):
+            with _collection(folder) as held:
+                held.modify(configuration={"hnsw": {"ef_search": ef}})
+            with _collection(folder) as held:
+                held.query(query_embeddings=queries[:1], n_results=1)
+                for each in some:
+                    where = {"where": {"kind": {"$ne": int(Kind.DEFINITION)}}} if each.filtered else {}
+                    asked = {"query_embeddings": queries, "n_results": each.depth, "include": ["distances"]}
+                    seconds, hits = fastest(partial(held.query, **asked, **where), times=2)
+                    yield each, seconds, hits
+
+
+def _fill(folder: Path, texts: Components, corpus: Vectors, at_once: int = 5_000) -> None:
+    with _client(str(folder)) as client:
+        held = client.create_collection(
+            "terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}}
+        )
+        for first in range(0, len(corpus), at_once):
+            part = range(first, min(first + at_once, len(corpus)))
+            held.add(
+                ids=[str(number) for number in part],
+                embeddings=corpus[part.start : part.stop],
+                metadatas=[{"kind": int(texts.kind[number])} for number in part],
+            )
+
+
+@contextmanager
+def _collection(folder: str) -> Iterator[Any]:
+    with _client(folder) as client:
+        yield client.get_collection("terms", embedding_function=None)
+
+
+@contextmanager
+def _client(folder: str) -> Iterator[Any]:
+    import chromadb
+    from chromadb.config import Settings
+
+    client: Any = chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _recall(texts: Components, hits: Any, best: Points) -> float:
+    """The share of the first terms that score as well as the exact ones; a term that ties is as good."""
+    shares = []
+    for names, distances, scores in zip(hits["ids"], hits["distances"], best, strict=True):
+        columns = np.array(names, dtype=np.int64)
+        named = texts.kind[columns] != Kind.DEFINITION
+        _, places = np.unique(texts.term[columns[named]], return_index=True)
+        found = 1.0 - np.array(distances)[named][np.sort(places)[: len(scores)]]
+        shares.append((found >= scores[-1] - 1e-5).sum() / len(scores))
+    return float(np.mean(shares))
