@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,24 +58,53 @@ def begun(file: Path) -> int:
 
 def wait_for(file: Path) -> None:
     """Wait until a file is there; not for ever."""
+    wait_until(file.exists)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; not for ever."""
     end = time.monotonic() + PATIENCE_SECONDS
-    while not file.exists():
+    while not holds():
         if time.monotonic() > end:
-            raise TimeoutError(f"{file} never came")
+            raise TimeoutError("it never came")
         time.sleep(0.02)
 
 
-class Patient:
-    """A model that writes down the node that it runs on, and makes no vector before a file is there."""
+def at_the_gate() -> None:
+    """Write down the node that this runs on, and wait until a file is there."""
+    if not Path("gate").exists():
+        import ray
+
+        Path(".node").write_text(ray.get_runtime_context().get_node_id())
+        Path(".node").rename("node")
+        wait_for(Path("gate"))
+
+
+class Plain:
+    """A model of hashed words."""
 
     def __init__(self) -> None:
         self._model: Any = retriever("hash,dim=16")
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """Vectors, once the gate is open."""
-        if not Path("gate").exists():
-            import ray
-
-            Path("node").write_text(ray.get_runtime_context().get_node_id())
-            wait_for(Path("gate"))
+        """A vector a text."""
         return np.asarray(self._model.embedder.embed(texts))
+
+
+class Patient(Plain):
+    """A model that makes no vector before the gate is open."""
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Vectors, once the gate is open."""
+        at_the_gate()
+        return super().encode(texts)
+
+
+class Stuck(Plain):
+    """A model that waits before the gate only with the text "stuck"."""
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Vectors, of most texts at once."""
+        if "stuck" in texts:
+            at_the_gate()
+        return super().encode(texts)

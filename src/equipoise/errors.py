@@ -13,7 +13,7 @@ EquipoiseError          E100   anything the program refuses to do             ex
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
 ├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
-└── PartialError        E700   a service failed; what was finished is kept    exit 3
+└── PartialError        E700   a service or a disk gave up; the rest is kept  exit 3
     └── TooLongError    E701   a text is longer than the service takes        exit 2
 """
 
@@ -142,7 +142,7 @@ class MissingExtraError(EquipoiseError):
 
 
 class PartialError(EquipoiseError):
-    """A service failed before all was done; the same command goes on where it stopped."""
+    """A service failed, or a disk is full, before all was done; the same command goes on where it stopped."""
 
     code = "E700"
     exit_code = 3

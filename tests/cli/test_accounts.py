@@ -267,3 +267,33 @@ def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Pat
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["tree"]["edges"] == 10
     assert "no list of whole numbers" in eq(*EVALUATE, *words, "--widths", "1;2").stderr
+
+
+@pytest.mark.parametrize("words", [("evaluate", "-o", "results"), ("train", "-o", "vectors.csv")])
+def test_a_device_that_is_not_there_is_said_before_any_work(eq, folder: Path, words) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    done = eq("accounts", *words, "--tree", "accounts.csv", "--device", "cuda")
+    assert done.exit_code == 4
+    assert "there is no device cuda here" in done.stderr
+    assert not (folder / words[-1]).exists()
+
+
+def test_a_tree_is_trained_on_a_device(eq) -> None:
+    pytest.importorskip("torch")
+    words = ("accounts", "train", "--tree", "accounts.csv", "--dim", "3", "--epochs", "20", "--json")
+    done = eq(*words, "--device", "cpu", "-o", "there.npz")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["epochs"] == 20
+    assert read_vectors("there.npz").settings["device"] == "cpu"
+    refused = eq(*words, "--device", "cpu", "--negatives", "degree", "-o", "there.npz")
+    assert refused.exit_code == 2
+    assert "training on a device takes no aim" in refused.stderr
+
+
+def test_what_stays_on_the_processor_is_told(eq) -> None:
+    pytest.importorskip("torch")
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--device", "cpu")
+    assert done.exit_code == 0, done.stderr
+    assert "trained on the processor, and ranked on cpu: euclidean-2" in done.stderr

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from equipoise.data.atomic import write_bytes, write_text
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.errors import EquipoiseError, PartialError, StoreError
 
 
 def test_what_is_written_is_what_stands_there_and_nothing_beside_it(tmp_path):
@@ -30,8 +30,9 @@ def test_a_failure_leaves_the_old_file_and_no_parts(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(PartialError, match="the disk is full") as caught:
         write_text(path, "new")
+    assert "the same command goes on" in caught.value.hint
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ from equipoise.cli import options
 from equipoise.cli.output import Output
 
 if TYPE_CHECKING:
+    from equipoise.embed.elsewhere import Spread
     from equipoise.run.engines.base import Engine
 
 engines = options.names_in("equipoise.run.engines.choose", "ENGINES")
@@ -32,6 +33,11 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     where = options.one_of("--engine", "engine", engines, "local", "Where the work runs.")
     return where(address(collected))
+
+
+def spread_over(engine: Engine, *, cores: int = 1) -> Spread | None:
+    """How texts are embedded on the engine; None for this process, which embeds them where they are."""
+    return None if engine.name == "local" else partial(engine.as_finished, cores=cores)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import exits, options
+from equipoise.cli.engines import engine_options, running
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.progress import counting
 from equipoise.cli.scoring import refuse_unwritable
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
+    from equipoise.geometry.sharded import Mapper
+    from equipoise.run.engines.base import Engine
     from equipoise.run.manifest import Manifest
     from equipoise.stats.result import Result
     from equipoise.tasks.index_figures import IndexQuality
@@ -31,7 +35,8 @@ Fill a vector store, ask it, and hold its answers against exact search over the 
 interval, the latency of one query (p50, p95, p99) and the throughput of batches. The corpus is an array file
 or a folder of .npy shards, float32 or int8, and may be larger than memory. What a store on disk or on a
 server holds already is not sent again, so the same command typed again goes on where it stopped. With -o the
-run is kept, and eq compare tells two indexes apart.
+run is kept, and eq compare tells two indexes apart. With --engine ray the exact search runs on a cluster
+whose machines all see the corpus, a shard a task; with -o shards that are finished are not searched again.
 """
 
 
@@ -80,6 +85,7 @@ def geometries() -> list[str]:
 )
 @options.seed_option
 @click.option("-o", "--output", metavar="FOLDER", help="Keep the run beneath this folder.")
+@engine_options
 @options.output_options
 @pass_output
 def index_quality(
@@ -97,6 +103,7 @@ def index_quality(
     resamples: int,
     seed: int,
     output: str | None,
+    engine: Engine,
 ) -> int:
     """See ``HELP``."""
     from equipoise.data.arrays import read_matrix
@@ -117,9 +124,15 @@ def index_quality(
         parameters={"store": described(spec), "geometry": geometry, "k": k, **given},
     )
     held = collection or _collection(begun, geometry, given)
-    with open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened:
+    with (
+        running(engine, out),
+        _mapper(engine, output, system) as over,
+        open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
+    ):
         with _Bars(out) as bars:
-            found = task.index_quality(opened, shards, points, k, threads=threads, watch=bars.watch)
+            found = task.index_quality(
+                opened, shards, points, k, threads=threads, over=over, watch=bars.watch
+            )
         exact = opened.exact
     result = found.result(system, level=level, resamples=resamples, seed=seed)
     _show(out, result, found, exact=exact)
@@ -128,6 +141,20 @@ def index_quality(
     if found.stopped:
         out.note(f"caution: {found.stopped}; {len(found.recall):,} of {len(points):,} queries were answered")
     return exits.FAILED_UNITS if found.stopped else exits.DONE
+
+
+@contextmanager
+def _mapper(engine: Engine, output: str | None, system: str) -> Iterator[Mapper | None]:
+    """How shards are searched on the engine; what is finished lies beside the run until that is whole."""
+    if engine.name == "local":
+        yield None
+        return
+    from equipoise.run.sharded import on_engine
+
+    keep = None if output is None else Path(output) / f".{_folder(system)}.shards"
+    yield on_engine(engine, keep)
+    if keep is not None:
+        shutil.rmtree(keep, ignore_errors=True)
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:
@@ -194,5 +221,9 @@ def _keep(out: Output, result: Result, found: IndexQuality, begun: Manifest, fol
 
     status = Status.PARTIAL if found.stopped else Status.COMPLETE
     whole = replace(begun, cost=_cost(found)).finish(status, reason=found.stopped)
-    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in result.system)
-    out.note(f"wrote {write_run(folder / name, result, manifest=whole)}")
+    out.note(f"wrote {write_run(folder / _folder(result.system), result, manifest=whole)}")
+
+
+def _folder(system: str) -> str:
+    """The name of a system as that of a folder."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in system)

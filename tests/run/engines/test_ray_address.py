@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from equipoise.cli.program import cli
 from equipoise.errors import MissingExtraError, ParameterError
 from equipoise.run.engines import ray_address
 from equipoise.run.engines.ray_address import host_and_port, refuse_absent
+from toy_ontology import obo
 
 
 @pytest.fixture
@@ -28,12 +33,38 @@ def test_nobody_at_the_address_is_said_at_once(scheme: str, listener: str) -> No
         refuse_absent(address)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["phenotypes", "index", "build", "--ontology", "toy.obo", "--model-name", "hash"],
+        ["accounts", "evaluate", "--tree", "tree.csv"],
+        ["index-quality", "--store", "memory", "--corpus", "c.npy", "--queries", "c.npy"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_says_that_nobody_is_there_before_any_work(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    obo(tmp_path / "toy.obo")
+    (tmp_path / "tree.csv").write_text("id,parent\na,\nb,a\n")
+    np.save(tmp_path / "c.npy", np.eye(3))
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    ended = CliRunner().invoke(cli, [*words, "--engine", "ray", "--address", "127.0.0.1:1"], prog_name="eq")
+    assert ended.exit_code == 4, ended.output
+    assert "no Ray cluster answers at 127.0.0.1:1" in ended.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_something_else_at_the_address_is_said_after_a_while(
     listener: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_address, "SECONDS", 1)
-    with pytest.raises(MissingExtraError, match=r"within 1 seconds|No module named 'ray'"):
+    with pytest.raises(MissingExtraError, match=r"within 1 seconds|No module named 'ray'") as caught:
         refuse_absent(listener)
+    assert "RAY_AUTH_TOKEN" in caught.value.hint
 
 
 def test_a_host_without_a_name_is_no_cluster() -> None:

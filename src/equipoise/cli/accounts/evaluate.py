@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import exits, options
-from equipoise.cli.accounts.training import schedule_of, training_options
+from equipoise.cli.accounts.training import device_option, schedule_of, tell_where, training_options
 from equipoise.cli.accounts.trees import Source, tree_options
+from equipoise.cli.engines import engine_options, running
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.scoring import refuse_unwritable
 from equipoise.cli.several import Several, SeveralCommand
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from equipoise.hierarchy.embedded import Embedded
     from equipoise.hierarchy.tree import Tree
     from equipoise.recipes.accounts.evaluation import AccountsEvaluation
+    from equipoise.run.engines.base import Engine
 
 HELP = """
 \b
@@ -31,6 +33,9 @@ alike and a random one always stand beside, and embeddings that the tree cannot 
 
 With -o everything is kept: vectors, run directories for eq compare, eq report and eq view, and charts.
 Typed again, the command trains only what is missing. --vectors judges vectors that you have already.
+
+With --engine ray every embedding is trained on a cluster, dimensions and seeds side by side, with the same
+figures. With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
 """
 
 relations = options.names_in("equipoise.hierarchy.tree", "RELATIONS")
@@ -99,6 +104,7 @@ class EmbedderName(options.Spelled):
     help="Learning rates that every trained embedding is tried at.",
 )
 @training_options
+@device_option
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is trained."
 )
@@ -109,6 +115,7 @@ class EmbedderName(options.Spelled):
 @options.seed_option
 @click.option("-o", "--output", metavar="FOLDER", help="Keep everything here.")
 @options.fail_option
+@engine_options
 @options.output_options
 @pass_output
 def evaluate(
@@ -127,6 +134,7 @@ def evaluate(
     seed: int,
     output: str | None,
     fail_on: str | None,
+    engine: Engine,
     **judging: Any,
 ) -> int:
     """See ``HELP``."""
@@ -148,9 +156,19 @@ def evaluate(
     tree = source.read()
     own = own_vectors(vectors, vectors_geometry)
     _tell_flat(out, vectors, vectors_geometry)
-    with out.progress(len(own) + len(checked.cells)) as step:
+    tell_where(out, checked)
+    made = sum(len(checked.seeds_of(cell)) for cell in checked.cells)
+    with running(engine, out), out.progress(len(own) + made) as step:
         found = evaluate_tree(
-            tree, spaces, dims, vectors=own, output=output, command=out.command, step=step, **settings
+            tree,
+            spaces,
+            dims,
+            vectors=own,
+            output=output,
+            command=out.command,
+            step=step,
+            engine=engine,
+            **settings,
         )
     _show(out, found, output)
     return exits.gate(out, found.findings, fail_on)

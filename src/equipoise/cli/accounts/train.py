@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.accounts.evaluate import EmbedderName, described, relations
 from equipoise.cli.accounts.files import refuse_unwritable_file
-from equipoise.cli.accounts.training import schedule_of, training_options
+from equipoise.cli.accounts.training import device_option, schedule_of, training_options
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.progress import counting
@@ -18,6 +19,7 @@ from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
     from equipoise.hierarchy.embedded import Embedded
+    from equipoise.hierarchy.tree import Tree
     from equipoise.recipes.accounts.judged import Judged
 
 HELP = """
@@ -27,7 +29,8 @@ HELP = """
 
 Embed a chart of accounts, or any other tree, and keep the vectors: as CSV with id, name and coordinates, or
 as .npz, which also holds the geometry and what made them. Points of the Lorentz model have one coordinate
-more than dimensions, the time first. How well the vectors keep the tree is said at the end.
+more than dimensions, the time first. How well the vectors keep the tree is said at the end. With --device
+cuda a hyperbolic embedding is trained on a GPU, every node against all others at once.
 """
 
 BESIDE = "eq accounts evaluate --vectors puts a tuned euclidean embedding and a random one beside."
@@ -40,6 +43,7 @@ BESIDE = "eq accounts evaluate --vectors puts a tuned euclidean embedding and a 
 @click.option("--dim", type=click.IntRange(min=1), help="Dimensions; 10, or those of a text model.")
 @training_options
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The learning rate at the start.")
+@device_option
 @options.one_of("--relation", "relation", relations, "parent", "Whom each node ranks when it is judged.")
 @click.option(
     "--filtered/--raw", default=None, help="Leave other relatives out of ranks. [raw for parents only]"
@@ -60,10 +64,10 @@ def train(
     relation: str,
     filtered: bool | None,
     rate: float | None,
+    device: str | None,
     **training: Any,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.hierarchy.embedders import embedder as embedder_named
     from equipoise.recipes.accounts.judged import judge
     from equipoise.recipes.accounts.settings import TEXT, refuse_flat_disk, trained_in
     from equipoise.recipes.accounts.training import usable
@@ -73,19 +77,50 @@ def train(
         raise ParameterError("--geometry and --embedder name two embedders", hint="leave out one of them")
     refuse_unwritable_file(Path(output), "account_vectors.csv")
     name = embedder or trained_in(geometry or "lorentz")
-    made = embedder_named(name, **schedule_of(**training), **({} if rate is None else {"rate": rate}))
+    made = _Made(name, schedule_of(**training) | ({} if rate is None else {"rate": rate}), device)
     wanted = dim if dim is not None or name.startswith(TEXT) else 10
     refuse_flat_disk(name, wanted)
     tree = source.read()
     refuse_edgeless(tree)
-    epochs = getattr(getattr(made, "schedule", None), "epochs", 1)
-    with counting(out, f"training {name}", epochs) as count:
-        # A text model that is given no dimension keeps its own.
-        found = made.fit(tree, wanted, seed, progress=lambda done, total: count(done))  # type: ignore[arg-type]
-    judged = judge(tree, usable(found, name), system=name, relation=relation, filtered=filtered)
+    with counting(out, f"training {name}", made.epochs) as count:
+        found = made.fit(tree, wanted, seed, lambda done, total: count(done))
+    judged = judge(
+        tree, usable(found, name), system=name, relation=relation, filtered=filtered, device=device
+    )
     found.write(output)
     _show(out, found, judged, described(tree), output)
     return 0
+
+
+class _Made:
+    """What embeds the tree: an embedder of the processor, or training on a device; checked at once."""
+
+    def __init__(self, name: str, options: dict[str, Any], device: str | None) -> None:
+        from equipoise.hierarchy.embedders import embedder
+        from equipoise.recipes.accounts.on_device import THERE, whole_schedule
+
+        self._name, self._options = name, options
+        self._device = device if name in THERE else None
+        self._embedder = embedder(name, **options)
+        schedule = getattr(self._embedder, "schedule", None)
+        if device is not None:
+            from equipoise.geometry.device import torch_device
+
+            torch_device(device)
+        if self._device is not None:
+            schedule = whole_schedule(options)
+        self.epochs: int = getattr(schedule, "epochs", 1)
+
+    def fit(self, tree: Tree, dim: int | None, seed: int, progress: Callable[[int, int], None]) -> Embedded:
+        """The vectors of the tree's nodes."""
+        from equipoise.recipes.accounts.on_device import fitted_on
+
+        if self._device is not None and dim is not None:
+            return fitted_on(
+                self._device, self._name, tree, dim, seed, options=self._options, progress=progress
+            )
+        # A text model that is given no dimension keeps its own.
+        return self._embedder.fit(tree, dim, seed, progress=progress)  # type: ignore[arg-type]
 
 
 def _show(out: Output, found: Embedded, judged: Judged, tree: str, output: str) -> None:

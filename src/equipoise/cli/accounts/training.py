@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from equipoise.cli import options
+from equipoise.cli.output import Output
+
+if TYPE_CHECKING:
+    from equipoise.recipes.accounts.settings import Settings
+
+device_option = click.option(
+    "--device", metavar="NAME", help="Train hyperbolic embeddings and rank there: cuda, cuda:1, cpu."
+)
 
 
 def negatives() -> list[str]:
@@ -29,6 +37,14 @@ def schedule_of(epochs: int | None, burn_in: int | None, negatives: str | None) 
     """The options that were given, by the names of ``Schedule``."""
     given = {"epochs": epochs, "burn_in": burn_in, "aim": negatives}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def tell_where(out: Output, settings: Settings) -> None:
+    """Say which embeddings are trained on the processor although a device was named."""
+    cells = settings.cells if settings.device is not None else ()
+    staying = [each.system for each in cells if each.is_trained and not settings.is_on_device(each)]
+    if staying:
+        out.note(f"trained on the processor, and ranked on {settings.device}: {', '.join(staying)}")
 
 
 _OPTIONS: tuple[options.Decorator, ...] = (

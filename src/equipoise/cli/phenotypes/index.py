@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import exits, options
+from equipoise.cli.engines import engine_options, running, spread_over
 from equipoise.cli.lazy import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.phenotypes.choices import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.ontology.index.build import Built
     from equipoise.ontology.index.store import Meta
     from equipoise.ontology.ontology import Ontology
+    from equipoise.run.engines.base import Engine
 
 HELP = """
 \b
@@ -37,12 +39,16 @@ Embed all terms of an ontology once a model, and keep the vectors.
 BUILD_HELP = """
 \b
   eq phenotypes index build --multi-vector
-  eq phenotypes index build --model-name minilm --ontology mondo.obo
+  eq phenotypes index build --engine ray --store pgvector:postgresql://me@host/terms
 
 Embed all terms and keep the vectors: one a term, of its label, synonyms and definition together, or with
 --multi-vector one for each of them. Both kinds stand side by side. The same command after a new release of
 the ontology embeds only new and changed texts. Systems that score words need no index; of a fusion, such
 as sum:use+tfidf:, the parts that embed get one. An index is put in its place when it is whole.
+
+With --engine ray the texts are embedded on a cluster, with the same bytes. With --store the vectors are also
+put into a database: chroma:FOLDER, pgvector:URL or qdrant:URL. Whatever dies meanwhile, what is embedded and
+what is stored stays, and the same command goes on.
 """
 
 LIST_HELP = """
@@ -66,6 +72,7 @@ def index() -> None:
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Also put the vectors into a store, such as chroma:FOLDER.")
 @threads_option
+@engine_options
 @options.output_options
 @pass_output
 def build(
@@ -76,6 +83,7 @@ def build(
     index_dir: str | None,
     store: str | None,
     threads: int,
+    engine: Engine,
 ) -> int:
     """See ``BUILD_HELP``."""
     from equipoise.ontology.index.fitting import dense_parts
@@ -91,9 +99,9 @@ def build(
             hint=f'it needs no index: eq phenotypes query "seizures" --model-name {spec}',
         )
     terms = load_ontology(ontology)
-    built = [
-        _build(out, terms, model, folder_of(index_dir), multi_vector, store, threads) for model in models
-    ]
+    place = _Place(folder_of(index_dir), multi_vector, store)
+    with running(engine, out):
+        built = [_build(out, terms, model, place, threads, engine) for model in models]
     if out.json:
         out.data({"indexes": [_facts(each) for each in built], "citation": terms.citation})
     else:
@@ -129,30 +137,40 @@ def list_(out: Output, index_dir: str | None) -> int:
     return exits.DONE
 
 
-def _build(
-    out: Output,
-    terms: Ontology,
-    spec: str,
-    folder: Path,
-    multi: bool,
-    store: str | None,
-    threads: int,
-) -> Built:
+@dataclass(frozen=True)
+class _Place:
+    """Where the vectors go, and how many a term has."""
+
+    folder: Path
+    multi: bool
+    store: str | None
+
+
+def _build(out: Output, terms: Ontology, spec: str, place: _Place, threads: int, engine: Engine) -> Built:
     from equipoise.embed.dense import DenseRetriever
     from equipoise.embed.retriever import retriever
     from equipoise.ontology.index.build import build_report
-    from equipoise.ontology.index.candidates import put_into_store
+    from equipoise.ontology.index.candidates import put_into_store, refuse_absent_store
     from equipoise.ontology.index.components import components
 
     system = retriever(spec, threads=threads)
     assert isinstance(system, DenseRetriever)
-    with (
-        system.embedder as model,
-        counting(out, f"embedding with {model.card.name}", len(components(terms, multi))) as count,
-    ):
-        built = build_report(terms, model, folder, multi=multi, progress=lambda done, total: count(done))
-        if store is not None:
-            put_into_store(built.index, system, store).store.close()
+    texts = components(terms, place.multi)
+    with system.embedder as model:
+        if place.store is not None:
+            refuse_absent_store(texts, system, place.store)
+        with counting(out, f"embedding with {model.card.name}", len(texts)) as count:
+            built = build_report(
+                terms,
+                model,
+                place.folder,
+                multi=place.multi,
+                progress=lambda done, total: count(done),
+                over=spread_over(engine, cores=threads),
+            )
+        if place.store is not None:
+            with counting(out, "filling the store", len(texts)) as count:
+                put_into_store(built.index, system, place.store, count).store.close()
     return built
 
 

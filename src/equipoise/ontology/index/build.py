@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +17,8 @@ import numpy as np
 
 from equipoise.data.swap import standing
 from equipoise.data.text import PathLike
+from equipoise.embed.cache.cache import Cache
+from equipoise.embed.elsewhere import Spread
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.model import Embedder
 from equipoise.embed.retriever import Retriever, retriever
@@ -37,6 +42,7 @@ from equipoise.ontology.ontology import Ontology
 from equipoise.types import Role
 
 _LONGEST_NAME = 80
+_NO_BOUND = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +100,15 @@ def build_report(
     *,
     multi: bool,
     progress: Progress | None = None,
+    over: Spread | None = None,
     **options: Any,
 ) -> Built:
     """Embed the terms of an ontology, keep the vectors, and say what it took.
 
     Where an older index of the same model stands in the place, only texts that it does not have are embedded.
     Nothing is written where nothing changed. ``options`` go to the model, such as ``cache`` and ``threads``.
+    ``over`` embeds blocks of texts elsewhere, with the same bytes; what is back is kept until the index is
+    whole, so that the same call goes on behind it whatever dies.
     """
     start = perf_counter()
     model = _model(model_spec, **options)
@@ -110,9 +119,10 @@ def build_report(
         kept = len(texts)
         index = TermIndex(place, old.meta, texts, old.vectors, old.first)
         return Built(index, BuildReport(kept, kept, 0, 0, perf_counter() - start, 0.0))
-    vectors, counts, embedding = _vectors(model, texts, old, progress)
-    meta = _meta(model, ontology, texts, vectors.shape[1])
-    write_index(place, meta, keys_of(texts.texts), vectors, twins(vectors).first)
+    with _keeping(model, place, over) as keeping:
+        vectors, counts, embedding = _vectors(keeping, texts, old, progress, over)
+        meta = _meta(model, ontology, texts, vectors.shape[1])
+        write_index(place, meta, keys_of(texts.texts), vectors, twins(vectors).first)
     index = _opened(place, texts)
     return Built(index, BuildReport(len(texts), *counts, perf_counter() - start, embedding))
 
@@ -202,8 +212,24 @@ def _old(place: Path, model: Embedder) -> _Old | None:
     return _Old(meta, vectors, first, {key.tobytes(): row for row, key in enumerate(keys)})
 
 
+@contextmanager
+def _keeping(model: Embedder, place: Path, over: Spread | None) -> Iterator[Embedder]:
+    """The model with a cache: its own, or where it has none, one beside the index until that is whole."""
+    if over is None or model.cache is not None or not model.encoder.cacheable:
+        yield model
+        return
+    work = place.with_name(f".{place.name}.work")
+    with Cache(work / "vectors.sqlite", _NO_BOUND) as cache:
+        yield Embedder(model.encoder, model.spec, cache=cache)
+    shutil.rmtree(work, ignore_errors=True)
+
+
 def _vectors(
-    model: Embedder, texts: Components, old: _Old | None, progress: Progress | None
+    model: Embedder,
+    texts: Components,
+    old: _Old | None,
+    progress: Progress | None,
+    over: Spread | None = None,
 ) -> tuple[Vectors, tuple[int, int, int], float]:
     """A vector for each component; how many were kept, found in the cache and embedded; and the seconds."""
     known = old.rows if old is not None else {}
@@ -211,7 +237,9 @@ def _vectors(
     new = np.flatnonzero(rows < 0)
     if not len(new) and old is not None:
         return old.vectors[rows], (len(rows), 0, 0), 0.0
-    made = model.embed_report([texts.texts[place] for place in new], Role.DOCUMENT, progress=progress)
+    made = model.embed_report(
+        [texts.texts[place] for place in new], Role.DOCUMENT, progress=progress, over=over
+    )
     report, vectors = made.report, made.vectors
     if old is not None and len(new) < len(rows):
         vectors = np.empty((len(rows), made.vectors.shape[1]), dtype=np.float32)

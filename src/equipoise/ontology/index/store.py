@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.data.atomic import write_text
+from equipoise.data.atomic import unwritten, write_array, write_text
 from equipoise.data.swap import replaced_directory, standing
 from equipoise.embed.encoder import Vectors
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.errors import EquipoiseError, PartialError, StoreError
 from equipoise.ontology.index.components import Components
 from equipoise.ontology.ontology import Ontology
 from equipoise.types import Ints
@@ -103,16 +103,15 @@ def write_index(folder: Path, meta: Meta, keys: Keys, vectors: Vectors, first: I
     """Put an index in its place, whole or not at all."""
     try:
         with replaced_directory(folder) as part:
-            np.save(part / VECTORS, vectors)
-            np.save(part / KEYS, keys)
-            np.save(part / FIRST, first)
+            write_array(part / VECTORS, vectors)
+            write_array(part / KEYS, keys)
+            write_array(part / FIRST, first)
             said = {**asdict(meta), "checksum": checksum_of(part / VECTORS)}
             write_text(part / META, json.dumps(said, indent=2, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise StoreError(
-            f"the index {folder} cannot be written: {error.strerror or error}",
-            hint="check the space and the rights of the folder, or choose another with --index-dir",
-        ) from error
+    except (OSError, StoreError, PartialError) as error:
+        reason = error if isinstance(error, OSError) else error.__cause__
+        hint = "check the rights of the folder, or choose another with --index-dir"
+        raise unwritten(f"the index {folder}", reason, hint=hint) from error
 
 
 def read_meta(folder: Path) -> Meta:

@@ -123,19 +123,24 @@ def judge(
     filtered: bool | None = None,
     branches: Branches | None = None,
     sure: Sure | None = None,
+    device: str | None = None,
 ) -> Judged:
     """Rank the relatives of every node by the distances of the vectors, and measure the ranks.
 
-    ``branches`` are resampled whole; left alone they are those of ``resampled_branches``.
+    ``branches`` are resampled whole; left alone they are those of ``resampled_branches``. A ``device`` such
+    as "cuda" ranks there, by products, which round.
     """
     sure = sure or Sure()
     clusters = (branches or resampled_branches(tree)).of_nodes
-    found = reconstruct(tree, embedded.vectors, embedded.geometry, relation=relation, filtered=filtered)
+    found = reconstruct(
+        tree, embedded.vectors, embedded.geometry, relation=relation, filtered=filtered, device=device
+    )
     options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
     result = reconstruction_result(found, system=system, clusters=clusters, **options)
     result = examined(result, found, reconstruction_metrics(filtered=found.filtered))
     told = tuple(each for each in result.findings if each.code != NO_RELATIVES)
-    result = replace(result, findings=told)
+    where = {} if device is None else {"device": device}
+    result = replace(result, findings=told, settings={**result.settings, **where})
     return Judged(
         result=result,
         embedded=embedded,

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
+from equipoise.geometry.device import torch_device
 from equipoise.geometry.names import geometry as geometry_named
 from equipoise.hierarchy.embedders import EMBEDDERS, embedder
 from equipoise.hierarchy.tree import RELATIONS
 from equipoise.recipes.accounts.judged import Sure
+from equipoise.recipes.accounts.on_device import THERE, whole_schedule
 from equipoise.stats.draws import checked_resamples, checked_seed
 from equipoise.stats.interval import checked_level
 
@@ -45,7 +47,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Settings:
-    """How trees are embedded and judged; ``options`` go to the trained embedders."""
+    """How trees are embedded and judged; ``options`` go to the trained embedders.
+
+    On a ``device`` hyperbolic embedders are trained, and all embeddings are ranked.
+    """
 
     embedders: tuple[str, ...] = ("lorentz",)
     dims: tuple[int, ...] = DIMS
@@ -55,6 +60,7 @@ class Settings:
     seeds: tuple[int, ...] = (0,)
     options: dict[str, Any] = field(default_factory=dict)
     sure: Sure = field(default_factory=Sure)
+    device: str | None = None
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -68,6 +74,14 @@ class Settings:
                 cells += [Cell(name, dim) for dim in self.dims]
         return tuple(cells)
 
+    def seeds_of(self, cell: Cell) -> tuple[int, ...]:
+        """The seeds that a cell is made with; a text model knows none."""
+        return self.seeds if cell.dim is not None else self.seeds[:1]
+
+    def is_on_device(self, cell: Cell) -> bool:
+        """Whether a cell is trained on the device."""
+        return self.device is not None and cell.embedder in THERE
+
     def is_baseline(self, cell: Cell) -> bool:
         """Whether a cell only stands beside: a random embedding, or a euclidean one nobody asked for."""
         return cell.embedder == KNOWS_NOTHING or cell.embedder not in self.embedders
@@ -75,7 +89,12 @@ class Settings:
     @property
     def judging(self) -> dict[str, Any]:
         """How an embedding is judged, as arguments of ``judge``."""
-        return {"relation": self.relation, "filtered": self.filtered, "sure": self.sure}
+        return {
+            "relation": self.relation,
+            "filtered": self.filtered,
+            "sure": self.sure,
+            "device": self.device,
+        }
 
 
 def checked_settings(
@@ -91,8 +110,9 @@ def checked_settings(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    device: str | None = None,
 ) -> Settings:
-    """The settings, every word of them checked before any work begins.
+    """The settings, every word of them checked before any work begins, and whether the device is there.
 
     >>> [cell.system for cell in checked_settings("hyperbolic_lorentz", [2]).cells]
     ['lorentz-2', 'euclidean-2', 'random-2']
@@ -106,6 +126,9 @@ def checked_settings(
         raise ParameterError("no learning rate is left to try", hint="name one: 0.3")
     for rate in tried:
         embedder("lorentz", **{**(options or {}), "rate": rate})
+    if device is not None:
+        torch_device(device)
+        whole_schedule(options or {})
     chosen = _whole(dims, "dimension", 1)
     for name in names:
         refuse_flat_disk(name, min(chosen))
@@ -118,6 +141,7 @@ def checked_settings(
         seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         options=dict(options or {}),
         sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
+        device=device,
     )
 
 

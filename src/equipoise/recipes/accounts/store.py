@@ -2,13 +2,14 @@
 
 results.json        every figure of every embedding, and the claims
 tree.json           the tree that was embedded
-vectors/SYSTEM.npz  the vectors of each embedding
+vectors/SYSTEM.npz  the vectors of each embedding; in vectors/seeds those of further seeds
 runs/SYSTEM/        a run directory, as eq compare, eq report and eq view read them
 charts/             every chart as PNG and SVG, where they can be drawn
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import re
@@ -17,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from equipoise.data.atomic import write_bytes
+from equipoise.data.atomic import unwritten, write_bytes
 from equipoise.data.jsontext import parse_json
 from equipoise.data.text import open_text
 from equipoise.errors import EquipoiseError, StoreError
@@ -31,7 +32,7 @@ from equipoise.run.manifest import Manifest
 from equipoise.run.store import read_manifest, write_run
 from equipoise.version import __version__
 
-RUNS, VECTORS, CHARTS = "runs", "vectors", "charts"
+RUNS, VECTORS, CHARTS, SEEDS = "runs", "vectors", "charts", "seeds"
 TREE, RESULTS = "tree.json", "results.json"
 VERSION = "accounts 1"
 """Grows when the same inputs would give other vectors."""
@@ -51,7 +52,17 @@ def vectors_key(tree: Tree, cell: Cell, settings: Settings, seed: int) -> str:
     """A digest of everything that decides the vectors of a cell."""
     rates = settings.rates if cell.is_trained else ()
     options = settings.options if cell.is_trained else {}
-    parts = (VERSION, __version__, tree.fingerprint, cell.system, seed, rates, sorted(options.items()))
+    where = (settings.device,) if settings.is_on_device(cell) else ()
+    parts = (
+        VERSION,
+        __version__,
+        tree.fingerprint,
+        cell.system,
+        seed,
+        rates,
+        sorted(options.items()),
+        *where,
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -66,6 +77,28 @@ def kept_vectors(output: Path | None, cell: Cell, key: str) -> Embedded | None:
         return read_vectors(output / VECTORS / f"{name}.npz")
     except (EquipoiseError, OSError):
         return None  # whatever lies there is made again
+
+
+def kept_seed(output: Path | None, cell: Cell, seed: int, key: str) -> Embedded | None:
+    """The vectors of another seed than the first, of the same inputs; None where there are none."""
+    if output is None:
+        return None
+    try:
+        return read_vectors(_seed_file(output, cell, seed, key))
+    except (EquipoiseError, OSError):
+        return None
+
+
+def write_seed(output: Path, cell: Cell, seed: int, key: str, embedded: Embedded) -> Path:
+    """The vectors of another seed than the first, in the place of older ones of that seed."""
+    file = _seed_file(output, cell, seed, key)
+    for older in file.parent.glob(f"{glob.escape(folder_name(cell.system))}_{seed}_*.npz"):
+        older.unlink(missing_ok=True)
+    return written(file, embedded)
+
+
+def _seed_file(output: Path, cell: Cell, seed: int, key: str) -> Path:
+    return output / VECTORS / SEEDS / f"{folder_name(cell.system)}_{seed}_{key[:16]}.npz"
 
 
 def write_judged(
@@ -191,9 +224,7 @@ def written(file: Path, embedded: Embedded) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         embedded.write(file)
     except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
+        raise unwritten(file, error, hint="choose another folder") from error
     return file
 
 
@@ -202,6 +233,4 @@ def _write(file: Path, content: bytes) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, content)
     except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
+        raise unwritten(file, error, hint="choose another folder") from error

@@ -12,6 +12,7 @@ from equipoise.errors import ParameterError
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.embedders import embedder
 from equipoise.hierarchy.tree import Tree
+from equipoise.recipes.accounts.on_device import fitted_on
 from equipoise.recipes.accounts.settings import Cell, Settings
 
 Progress = Callable[[int, int], None]
@@ -29,7 +30,10 @@ def trained(
     if not cell.is_trained:
         return _fitted(tree, cell, {}, seed, progress)
     rates = [settings.options["rate"]] if "rate" in settings.options else settings.rates
-    tried = [_fitted(tree, cell, {**settings.options, "rate": rate}, seed, progress) for rate in rates]
+    device = settings.device if settings.is_on_device(cell) else None
+    tried = [
+        _fitted(tree, cell, {**settings.options, "rate": rate}, seed, progress, device) for rate in rates
+    ]
     return usable(min(tried, key=_loss), cell.system)
 
 
@@ -47,8 +51,15 @@ def usable(found: Embedded, system: str) -> Embedded:
 
 
 def _fitted(
-    tree: Tree, cell: Cell, options: dict[str, object], seed: int, progress: Progress | None
+    tree: Tree,
+    cell: Cell,
+    options: dict[str, object],
+    seed: int,
+    progress: Progress | None,
+    device: str | None = None,
 ) -> Embedded:
+    if device is not None and cell.dim is not None:
+        return fitted_on(device, cell.embedder, tree, cell.dim, seed, options=options, progress=progress)
     made = embedder(cell.embedder, **options)
     try:
         # A text model that is given no dimension keeps its own.

@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.embed.batch import checked
 from equipoise.embed.dense import DenseRetriever
+from equipoise.embed.elsewhere import Spread
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.model import Embedded, Embedder, EmbedReport
 from equipoise.embed.retriever import Retriever
@@ -29,7 +30,12 @@ class Remembering(Embedder):
         """How many texts the cache of an earlier run had."""
 
     def embed_report(
-        self, texts: Iterable[str], role: Role | str = Role.DOCUMENT, *, progress: Progress | None = None
+        self,
+        texts: Iterable[str],
+        role: Role | str = Role.DOCUMENT,
+        *,
+        progress: Progress | None = None,
+        over: Spread | None = None,
     ) -> Embedded:
         """The vectors, from memory where they were made before; the report is of what was made now."""
         start = perf_counter()
@@ -37,7 +43,7 @@ class Remembering(Embedder):
         rows = self._rows[Role(role)]
         new = [text for text in dict.fromkeys(given) if text not in rows]
         if new:
-            made = super().embed_report(new, role, progress=progress)
+            made = super().embed_report(new, role, progress=progress, over=over)
             rows.update(zip(new, made.vectors, strict=True))
             self.cached += made.report.from_cache
         report = EmbedReport(

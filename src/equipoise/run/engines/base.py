@@ -17,6 +17,9 @@ Value = TypeVar("Value")
 Function = Callable[[Cell, Shared, Step], Value]
 """A pure function of a cell and of what all cells share; it tells a step when it begins one."""
 
+FAILURES_IN_A_ROW = 8
+"""So many failures without a success between them say that no cell will succeed."""
+
 
 @dataclass(frozen=True)
 class Finished(Generic[Value]):
@@ -75,6 +78,27 @@ class Engine(ABC):
             while turn in early:
                 yield early.pop(turn).value()
                 turn += 1
+
+    def as_finished(
+        self, work: Callable[[Cell], Value], items: Sequence[Cell], *, cores: int = 1
+    ) -> Iterator[tuple[int, Value]]:
+        """The place of an item and its answer, in the order in which they are finished.
+
+        An item that fails keeps no other from being handed over: the first error is raised when all others
+        are there, or when nothing but failures comes.
+        """
+        failure: Exception | None = None
+        in_a_row = 0
+        for each in self.map(_apply, items, work, cores=cores):
+            if isinstance(each.outcome, Exception):
+                failure, in_a_row = failure or each.outcome, in_a_row + 1
+                if in_a_row == FAILURES_IN_A_ROW:
+                    break
+            else:
+                in_a_row = 0
+                yield each.place, each.outcome
+        if failure is not None:
+            raise failure
 
     @property
     def place(self) -> str:

@@ -68,6 +68,7 @@ class RayEngine(Engine):
         self._ray = need("ray", extra="ray")
         if self._ray.is_initialized():
             self._refuse_another()
+            self._open.enter_context(hushed())
             return self
         if self.address is not None:
             refuse_absent(self.address)
@@ -90,7 +91,8 @@ class RayEngine(Engine):
             except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
                 if isinstance(error, ConnectionAbortedError) and chance + 1 < _KNOCKS:
                     continue  # the head forks a server for each client, which may fail once and not again
-                raise absent(self.address or "this machine", _reason(error)) from error
+                place, known = self.address or "this machine", self.address is not None
+                raise absent(place, _reason(error), listens=known) from error
             return
 
     def _leave(self) -> None:

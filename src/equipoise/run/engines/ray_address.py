@@ -16,6 +16,11 @@ CLIENT, CLIENT_PORT = "ray://", 10001
 FOUND_BY_RAY = ("auto", "local")
 """Addresses that Ray looks up by itself."""
 
+_START = "ray start --head starts one and prints its address; from a machine outside it is ray://head:10001"
+_TOKEN = (
+    "something listens there: a cluster that asks for a token wants RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
+    "here as on its head"
+)
 _TRIAL = (
     "import sys, ray\n"
     "ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\n"
@@ -57,11 +62,10 @@ def answers(address: str) -> bool:
     return True
 
 
-def absent(address: str, reason: str) -> MissingExtraError:
-    """The error for an address that leads nowhere."""
+def absent(address: str, reason: str, *, listens: bool = False) -> MissingExtraError:
+    """The error for an address that leads nowhere, or where something listens and lets nobody in."""
     return MissingExtraError(
-        f"no Ray cluster answers at {address}: {reason}",
-        hint="ray start --head starts one and prints its address; from a machine outside it is ray://head:10001",
+        f"no Ray cluster answers at {address}: {reason}", hint=_TOKEN if listens else _START
     )
 
 
@@ -84,7 +88,7 @@ def _try(address: str) -> None:
             check=True,
         )
     except subprocess.TimeoutExpired as error:
-        raise absent(address, f"nothing let us in within {SECONDS} seconds") from error
+        raise absent(address, f"nothing let us in within {SECONDS} seconds", listens=True) from error
     except subprocess.CalledProcessError as error:
         said = [line.strip() for line in error.stderr.splitlines() if line.strip()]
-        raise absent(address, said[-1][:200] if said else "it refused us") from error
+        raise absent(address, said[-1][:200] if said else "it refused us", listens=True) from error

@@ -1,0 +1,30 @@
+"""What needs no cluster: an engine that was not entered, and what a worker says before it begins."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from cluster_cells import square
+from equipoise.errors import MissingExtraError, ParameterError
+from equipoise.run.engines.ray import RayEngine
+from equipoise.run.engines.ray_worker import Surroundings, answer
+
+
+def test_an_engine_that_was_not_entered_is_refused() -> None:
+    with pytest.raises(ParameterError, match="is not connected"):
+        next(RayEngine().map(square, [1], 0))
+
+
+def test_a_worker_of_another_version_says_so() -> None:
+    found = answer(pickle.dumps((square, 1)), 0, Surroundings(version="0.0.1"))
+    assert isinstance(found.outcome, MissingExtraError)
+    assert "the command was typed with 0.0.1" in found.outcome.sentence
+    assert found.outcome.exit_code == 4
+
+
+def test_a_worker_without_what_a_cell_is_made_of_says_so() -> None:
+    found = answer(b"cno_such_package\nmodel\n.", 0, Surroundings())
+    assert isinstance(found.outcome, MissingExtraError)
+    assert "No module named 'no_such_package'" in found.outcome.sentence
