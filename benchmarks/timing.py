@@ -28,6 +28,14 @@ def fastest(work: Callable[[], T], *, times: int) -> tuple[float, T]:
     return min(seconds), answer
 
 
+def fastest_in_turn(*works: Callable[[], object], times: int) -> list[float]:
+    """The least CPU seconds of each, called one after another: a busy moment slows them all."""
+    return [
+        min(taken)
+        for taken in zip(*([fastest(w, times=1)[0] for w in works] for _ in range(times)), strict=True)
+    ]
+
+
 def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:
     """The least wall seconds of a command, after one call that fills the caches, unless ``cold``."""
     seconds = []

@@ -332,3 +332,16 @@ def test_whatever_the_lists_are_the_answer_is_a_ranking_or_a_sentence(junk):
     ):
         with suppress(EquipoiseError):  # anything else than a ranking or such a sentence fails
             assert isinstance(call(), Ranking)
+
+
+def test_one_target_a_unit_is_the_evidence_of_items_one_by_one():
+    above, tied, before = np.array([2, 0, 5]), np.array([0, 1, 0]), np.array([0, 1, 0])
+    short = Ranking.of_targets(None, above=above, tied=tied, before=before, candidates=9)
+    pool, one = np.full(3, 9), np.ones(3, dtype=np.int64)
+    long = Ranking.of_items(
+        np.arange(3), one, gain=np.ones(3), above=above, tied=tied, before=before, depth=pool, candidates=pool
+    )
+    index = np.array([2, 0, 0])
+    for ours, theirs in ((short, long), (short.take(index), long.take(index))):
+        for name, array in theirs.to_arrays().items():
+            np.testing.assert_array_equal(ours.to_arrays()[name], array, err_msg=name)

@@ -16,6 +16,7 @@ from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeEr
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classify import classify
+from equipoise.tasks.classify.compiled import use_compiled
 from equipoise.tasks.classify.fused import is_fusible
 from equipoise.tasks.classify.placed import Columns
 
@@ -101,6 +102,39 @@ def test_the_compiled_kernel_names_the_row_of_a_nan(nan, place):
     scores[2, place] = nan
     with pytest.raises(NotFiniteError, match="row 2"):
         classify(scores, [1, 1, 1], compiled=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("apart", [1, 16, 32, 64, 128, 2048, 4096, 8192])
+def test_the_compiled_kernel_sees_a_second_largest_score_however_far_away(apart, dtype):
+    pytest.importorskip("numba")
+    scores = np.random.default_rng(apart).random((200, 9001)).astype(dtype)
+    first = np.arange(200) * 4
+    scores[np.arange(200), first] = 2.0
+    scores[::2, :][np.arange(100), first[::2] + apart] = 2.0
+    found = classify(scores, np.full(200, 9000), compiled=True)
+    assert found.labels.predicted.tolist() == first.tolist()
+    assert found.tied_top.tolist() == [True, False] * 100
+
+
+@pytest.mark.parametrize("width", [1, 2, 64, 65])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_compiled_kernel_refuses_a_target_that_is_no_number(width, dtype):
+    pytest.importorskip("numba")
+    scores = np.zeros((3, width), dtype=dtype)
+    scores[1, 0] = np.nan
+    with pytest.raises(NotFiniteError, match="row 1 "):
+        classify(scores, [0, 0, 0], compiled=True)
+
+
+def test_once_loaded_the_compiled_kernel_is_used_for_scores_of_that_kind_alone():
+    pytest.importorskip("numba")
+    scores = np.eye(3, dtype=np.float32)
+    classify(scores, [0, 1, 2], compiled=True)
+    assert use_compiled(scores)
+    assert not use_compiled(scores, False)
+    assert not use_compiled(scores.astype(np.float16))
+    assert not use_compiled(scores[:, ::2])
 
 
 @given(cases())

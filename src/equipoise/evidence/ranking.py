@@ -213,6 +213,28 @@ class Ranking(Evidence):
         )
 
     @classmethod
+    def of_targets(
+        cls, unit_ids: Ids | None, *, above: Ints, tied: Ints, before: Ints, candidates: int
+    ) -> Ranking:
+        """From one relevant item a unit, of gain 1, each among as many candidates.
+
+        Units without ids are 0, 1, 2, ...
+        Columns that say the same of every unit are views of one number and take no memory.
+        """
+        starts = np.arange(len(above) + 1)
+        pool = np.broadcast_to(np.int64(candidates), len(above))
+        return cls(
+            starts[:-1] if unit_ids is None else unit_ids,
+            starts,
+            gain=np.broadcast_to(np.float64(1.0), len(above)),
+            above=above,
+            tied=tied,
+            before=before,
+            candidates=pool,
+            depth=pool,
+        )
+
+    @classmethod
     def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
         """The units of all parts, one part after another."""
         counts = np.concatenate([part.counts for part in parts])

@@ -9,6 +9,7 @@ that neither the order of the classes nor the library decides; other rules have 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ from equipoise.types import Floats, Ints, Ties
 COUNTS = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
+MOST_PLACES = 1 << 16
+"""Classes up to which it is remembered what a target earns at each place: three megabytes."""
+
 
 def calculate_correct_total_prediction(
     logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
@@ -41,9 +45,8 @@ def calculate_correct_total_prediction(
     ([1.0, 2.0], [3, 5], [3, 4])
     """
     found = classify(logits, true_y, ks=CUTOFFS, compiled=compiled)
-    ranking = found.ranking.ordered(tie_policy(ties))
-    sums = [*(_hits(ranking, k) for k in CUTOFFS), _reciprocals(ranking), _gains(ranking, NDCG_AT)]
-    return np.array([*sums, float(len(found))]), found.labels.true, found.labels.predicted
+    sums = _sums(found.ranking.ordered(tie_policy(ties)), found.classes)
+    return np.append(sums, float(len(found))), found.labels.true, found.labels.predicted
 
 
 def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -125,6 +128,35 @@ def _percent(share: float, what: str) -> float:
             hint="the sums belong to fewer rows than total says, or f1 is percent already",
         )
     return 100.0 * share
+
+
+def _sums(ranking: Ranking, classes: int) -> Floats:
+    """All sums but the number of rows, from how many targets landed at each place.
+
+    Where scores are equal a place is not all there is to know, and each unit is asked what it earns.
+    """
+    if ranking.has_ties or classes > MOST_PLACES:
+        return _earned(ranking).sum(axis=1)
+    times = np.bincount(ranking.above, minlength=1)
+    places = np.flatnonzero(times)
+    sums: Floats = (_earned_at(classes)[:, places] * times[places]).sum(axis=1)
+    return sums
+
+
+@lru_cache(maxsize=4)
+def _earned_at(classes: int) -> Floats:
+    """What a target earns at each place among so many classes; it is the same for every batch."""
+    places = np.arange(classes)
+    none = np.zeros_like(places)
+    return _earned(Ranking.of_targets(None, above=places, tied=none, before=none, candidates=classes))
+
+
+def _earned(ranking: Ranking) -> Floats:
+    """What each unit adds to each of the sums."""
+    figures = [functions.hit(ranking, k) for k in CUTOFFS]
+    return np.array(
+        [*figures, functions.reciprocal_rank(ranking), functions.discounted_gain(ranking, NDCG_AT)]
+    )
 
 
 def _hits(ranking: Ranking, k: int) -> float:

@@ -123,8 +123,9 @@ def classify(
     than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
     are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
     are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
-    asks for numba's kernel in host memory, which takes seconds to compile and then little more than reading;
-    by itself only the largest matrices use it. The counts are the same.
+    asks for numba's kernel in host memory, which takes little more time than reading. It is compiled once, in
+    seconds, and loaded in one; so by itself only the largest matrices use it (2^31 scores), and those that
+    come after. The counts are the same.
 
     >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
     >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()
@@ -138,21 +139,18 @@ def classify(
     true = checked_targets(targets, rows, width, columns)
     hidden = class_codes(unseen, width, "unseen")
     placed = _placed(scores, columns.places(true), columns, _Way(block_bytes, probabilities, compiled))
-    ids = unique_ids(unit_ids, rows)
-    pool = np.full(rows, classes, dtype=np.int64)
+    ranking = Ranking.of_targets(
+        None if unit_ids is None else unique_ids(unit_ids, rows),
+        above=placed.above,
+        tied=placed.tied,
+        before=placed.before,
+        candidates=classes,
+    )
+    first = columns.named(placed.predicted)
     return Classified(
-        ranking=Ranking.of_items(
-            ids,
-            np.ones(rows, dtype=np.int64),
-            gain=np.ones(rows),
-            above=placed.above,
-            tied=placed.tied,
-            before=placed.before,
-            depth=pool,
-            candidates=pool,
-        ),
-        labels=Labels(ids, true, columns.codes[placed.predicted], np.arange(width), placed.tied_top),
-        answerable=~np.isin(true, hidden),
+        ranking=ranking,
+        labels=Labels(ranking.unit_ids, true, first, np.arange(width), placed.tied_top),
+        answerable=~np.isin(true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
         classes=classes,
         confidence=placed.confidence,
         target_probability=placed.target_probability,
@@ -167,7 +165,7 @@ class _Way:
     probabilities: bool
     compiled: bool | None
 
-    def look(self, scores: Any, columns: Columns) -> tuple[HostRows | DeviceRows, int]:
+    def look(self, scores: Any, columns: Columns, *, mapped: bool) -> tuple[HostRows | DeviceRows, int]:
         """What looks at a block of rows, and how many these are."""
         rows, row_bytes = len(scores), int(scores.shape[1]) * scores.dtype.itemsize
 
@@ -178,8 +176,9 @@ class _Way:
             look = DeviceRows(columns, probabilities=self.probabilities)
             whole = self.block_bytes is None and not look.needs_blocks(scores)
             return look, max(1, rows) if whole else step(DEVICE_BLOCK)
-        if columns.span is not None and use_compiled(scores, self.compiled):
-            size = step(HOST_BLOCK if self.probabilities else COMPILED_BLOCK)
+        if columns.span is not None and use_compiled(scores[:, columns.span], self.compiled):
+            whole = self.block_bytes is None and not (self.probabilities or mapped)
+            size = max(1, rows) if whole else step(HOST_BLOCK if self.probabilities else COMPILED_BLOCK)
             return CompiledRows(columns, size, probabilities=self.probabilities), size
         size = step(HOST_BLOCK)
         return HostRows(columns, size, probabilities=self.probabilities), size
@@ -187,21 +186,28 @@ class _Way:
 
 def _placed(scores: Any, targets: Ints, columns: Columns, way: _Way) -> Placed:
     """All rows, a block at a time."""
-    look, step = way.look(scores, columns)
     pages = Pages(scores) if isinstance(scores, np.ndarray) else None
+    look, step = way.look(scores, columns, mapped=pages is not None and pages.mapping is not None)
+    if isinstance(look, HostRows) and 0 < len(targets) <= step:
+        return _seen(look, _only(scores, columns), targets, 0)
     found = Placed.empty(len(targets), probabilities=way.probabilities)
     for start in range(0, len(targets), step):
         part = slice(start, min(start + step, len(targets)))
         block = scores[part]
-        try:
-            found.put(part, look(_only(block, columns), targets[part]))
-        except NotANumberError as error:
-            raise _no_number(start + error.row) from None
-        except EndlessError as error:
-            raise _endless(start + error.row) from None
+        found.put(part, _seen(look, _only(block, columns), targets[part], start))
         if pages is not None:
             pages.drop(block)
     return found
+
+
+def _seen(look: HostRows | DeviceRows, block: Any, targets: Ints, start: int) -> Placed:
+    """What a block shows; rows of bad scores are named by their place in the whole."""
+    try:
+        return look(block, targets)
+    except NotANumberError as error:
+        raise _no_number(start + error.row) from None
+    except EndlessError as error:
+        raise _endless(start + error.row) from None
 
 
 def _only(block: Any, columns: Columns) -> Any:

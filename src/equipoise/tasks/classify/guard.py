@@ -31,7 +31,9 @@ def checked_scores(scores: Any) -> Any:
 
 def class_codes(codes: Any, width: int, what: str) -> Ints:
     """Class codes from one of them or several, each a column."""
-    given = [] if codes is None else [codes] if isinstance(codes, int | np.integer) else codes
+    if codes is None:
+        return np.zeros(0, dtype=np.int64)
+    given = [codes] if isinstance(codes, int | np.integer) else codes
     found = np.unique(np.asarray(list(given) if isinstance(given, Iterable) else [given]))
     if found.size and found.dtype.kind not in "iu":
         raise ParameterError(
@@ -52,7 +54,8 @@ def candidate_columns(padding: Any, width: int) -> Columns:
             f"all {width} classes are padding, and nothing is left to predict",
             hint="name only the columns that are no class",
         )
-    return Columns(np.delete(np.arange(width), dropped))
+    every = np.arange(width)
+    return Columns(np.delete(every, dropped) if len(dropped) else every)
 
 
 def checked_targets(targets: Any, rows: int, width: int, columns: Columns) -> Ints:
@@ -62,8 +65,8 @@ def checked_targets(targets: Any, rows: int, width: int, columns: Columns) -> In
         raise InputError("the targets are names, not columns of the scores", hint="for example [3, 0, 7]")
     if len(codes) != rows:
         raise ShapeError(f"there are {len(codes)} targets for {rows} rows of scores", hint="give one a row")
-    wrong = (codes < 0) | (codes >= width)
-    if wrong.any():
+    if rows and (codes.min() < 0 or codes.max() >= width):
+        wrong = (codes < 0) | (codes >= width)
         row = int(np.argmax(wrong))
         raise InputError(
             f"target {codes[row]} of row {row} is none of the {width} classes ({int(wrong.sum())} such)",

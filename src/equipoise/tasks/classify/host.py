@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ _BUFFER = 512
 """Elements that numpy may buffer. By default it copies the thresholds of rows shorter than 8,192 into a full
 matrix before it compares, which takes longer than the comparison."""
 
+_NONE = np.int64(0)
 _EVEN_BYTES = np.uint64(0x00FF_00FF_00FF_00FF)
 _ONE_IN_EACH_PAIR = np.uint64(0x0001_0001_0001_0001)
 
@@ -42,12 +43,6 @@ class Looked:
     predicted: Ints
     largest: NDArray[Any]
     shared: Bools
-
-    @classmethod
-    def empty(cls, rows: int, dtype: np.dtype[Any]) -> Self:
-        """Room for so many rows."""
-        above, tied, predicted = np.zeros((3, rows), dtype=np.int64)
-        return cls(above, tied, predicted, np.zeros(rows, dtype), np.zeros(rows, dtype=bool))
 
 
 class HostRows:
@@ -72,8 +67,8 @@ class HostRows:
         """Where the targets (places among the columns) of the block landed."""
         limit = block[np.arange(len(block)), targets]
         seen = self.looked(block, targets, limit)
-        before = self._before(block, targets, limit, np.flatnonzero(seen.tied))
-        shares = _softmax(block, seen.largest, limit) if self.probabilities else (None, None)
+        before = self.before(block, targets, seen.tied)
+        shares = softmax(block, seen.largest, limit) if self.probabilities else (None, None)
         return Placed(seen.above, seen.tied, before, seen.predicted, seen.shared, *shares)
 
     def looked(self, block: NDArray[Any], targets: Ints, limit: NDArray[Any]) -> Looked:
@@ -117,11 +112,15 @@ class HostRows:
         tied = self._flags.equal(block, limit) - 1
         return _Tops(predicted, largest, tied, self._flags.equal(block, largest) > 1)
 
-    def _before(self, block: NDArray[Any], targets: Ints, limit: NDArray[Any], rows: Ints) -> Ints:
+    def before(self, block: NDArray[Any], targets: Ints, tied: Ints) -> Ints:
+        """For each row how many of those tied with its target an order by id puts first."""
+        if not tied.any():
+            return np.broadcast_to(_NONE, len(block))
         before = np.zeros(len(block), dtype=np.int64)
-        for row in rows.tolist():
-            order = self.columns.order
-            before[row] = np.count_nonzero((block[row] == limit[row]) & (order > order[targets[row]]))
+        order = self.columns.order
+        for row in np.flatnonzero(tied).tolist():
+            scores, target = block[row], targets[row]
+            before[row] = np.count_nonzero((scores == scores[target]) & (order > order[target]))
         return before
 
 
@@ -140,7 +139,7 @@ class _Tops:
             getattr(self, each.name)[rows] = getattr(other, each.name)
 
 
-def _softmax(block: NDArray[Any], largest: NDArray[Any], limit: NDArray[Any]) -> tuple[Floats, Floats]:
+def softmax(block: NDArray[Any], largest: NDArray[Any], limit: NDArray[Any]) -> tuple[Floats, Floats]:
     """The share of the largest score and of the target; a row of nothing but -inf is shared evenly."""
     top = largest.astype(np.float64)
     if np.isposinf(top).any():

@@ -71,7 +71,15 @@ class Columns:
 
     def places(self, codes: Ints) -> Ints:
         """The column of each class among these."""
-        return np.searchsorted(self.codes, codes) if self.span is None else codes - self.span.start
+        if self.span is None:
+            return np.searchsorted(self.codes, codes)
+        return codes - self.span.start if self.span.start else codes
+
+    def named(self, places: Ints) -> Ints:
+        """The class of each column: the inverse of ``places``."""
+        if self.span is None:
+            return self.codes[places]
+        return places + self.span.start if self.span.start else places
 
 
 class NotANumberError(Exception):
