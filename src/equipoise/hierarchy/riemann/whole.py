@@ -8,6 +8,7 @@ coordinates have no meaning of their own here.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +33,25 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class WholeSchedule:
-    """How long and how fast; the rate is a length in the space and falls along half a cosine."""
+    """How long and how fast; the rate is a length in the space and falls along a geometric curve.
 
-    epochs: int = 1000
-    rate: float = 0.03
-    last_rate: float = 0.0005
-    sharpness: float = 4.0
-    batches: int = 16
+    All strangers of a node together weigh as ``crowd`` of them would. With a small crowd the pairs that rank
+    far down set the large shape first; counted in full, near neighbours hold everything where it began.
+    """
+
+    epochs: int = 100
+    rate: float = 0.3
+    last_rate: float = 0.009
+    sharpness: float = 1.0
+    batches: int = 128
+    crowd: int = 50
     radius: float = 17.0
 
     def rate_at(self, epoch: int) -> float:
         """The rate of an epoch, counted from 0."""
         share = epoch / max(1, self.epochs - 1)
-        return self.last_rate + (self.rate - self.last_rate) * (1 + np.cos(np.pi * share)) / 2
+        # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
+        return math.exp((1.0 - share) * math.log(self.rate) + share * math.log(self.last_rate))
 
 
 def train_whole(
@@ -64,7 +71,7 @@ def train_whole(
 
     where = torch_device(device)
     points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=where)
-    work = _Work.of(relatives, len(start), where)
+    work = _Work.of(relatives, len(start), where, schedule.crowd)
     adam = _Adam(points)
     rng = np.random.default_rng(seed)
     history: list[float] = []
@@ -109,21 +116,25 @@ class _Work:
     starts: Any
     counts: Any
     rows: int
+    weight: float
+    """Of each stranger."""
 
     @classmethod
-    def of(cls, relatives: Links, nodes: int, where: Any) -> _Work:
+    def of(cls, relatives: Links, nodes: int, where: Any, crowd: int) -> _Work:
         import torch
 
         counts = torch.as_tensor(np.asarray(relatives.counts), device=where)
         targets = torch.as_tensor(np.asarray(relatives.targets), device=where)
         rows = max(1, int(SHARE * free_bytes(where)) // (8 * nodes))
-        return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
+        weight = min(1.0, crowd / nodes)
+        return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows, weight)
 
     def gradient(self, points: Any, nodes: Any, sharpness: float) -> tuple[Any, float]:
         """The derivative of the loss of these nodes, summed, by every point, and that sum.
 
-        The loss of a node and its relative is ``-log(e(u,v) / (e(u,v) + sum of e(u,w)))`` over all strangers
-        w, with ``e(u,v) = exp(-sharpness d(u,v))``.
+        The loss of a node and its relative is ``-log(e(u,v) / (e(u,v) + weight * sum of e(u,w)))`` over all
+        strangers w, with ``e(u,v) = exp(-sharpness d(u,v)^2)``: squares, since a pair far apart then pulls
+        harder than one at hand.
         """
         import torch
 
@@ -135,24 +146,26 @@ class _Work:
             own = torch.arange(len(block), device=points.device)
             product = (points[block] @ mirrored.T).clamp_min_(_NEAREST)
             sine = (product * product - 1).sqrt_()
-            score = (product + sine).log_().mul_(-sharpness)
+            distance = (product + sine).log_()
+            score = distance.square().mul_(-sharpness)
             wanted = score[row, near]
             score[row, near] = -torch.inf
             score[own, block] = -torch.inf
             crowd = torch.logsumexp(score, dim=1)
-            doubt = torch.sigmoid(crowd[row] - wanted)
-            found += torch.nn.functional.softplus(crowd[row] - wanted).sum()
+            all_weigh = crowd + math.log(self.weight)
+            doubt = torch.sigmoid(all_weigh[row] - wanted)
+            found += torch.nn.functional.softplus(all_weigh[row] - wanted).sum()
             weight = torch.zeros(len(block), dtype=points.dtype, device=points.device)
             weight.index_add_(0, row, doubt)
             pull = torch.exp(score - crowd[:, None]).mul_(-weight[:, None])
             pull[row, near] = doubt
             pull.nan_to_num_(0.0)  # a node without strangers has nothing to be told from
-            pull.div_(sine)
+            pull.mul_(distance).div_(sine)
             turn = product.mul_(pull)
             here = turn.sum(dim=1)[:, None] * points[block] - pull @ points
             total.index_add_(0, block, here)
             total += turn.sum(dim=0)[:, None] * points - pull.T @ points[block]
-        return total.mul_(sharpness), float(found)
+        return total.mul_(2 * sharpness), float(found)
 
     def _relatives(self, block: Any) -> tuple[Any, Any]:
         """Which row of the block has which relative."""

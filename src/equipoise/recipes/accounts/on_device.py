@@ -21,10 +21,6 @@ from equipoise.hierarchy.tree import Tree
 
 THERE = ("poincare", "lorentz")
 """Embedders that are trained on a device; all others stay on the processor."""
-STEP = 0.1
-"""Of a rate: Adam moves every point by about the rate at each step, and one step sees all pairs of a node."""
-RATE = 0.3
-"""The rate where none is given."""
 _TAKEN = ("epochs", "rate")
 _TYPED = {"aim": "aim (--negatives)", "burn_in": "burn_in (--burn-in)"}
 
@@ -39,10 +35,7 @@ def fitted_on(
     options: Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
 ) -> Embedded:
-    """The points of a tree's nodes; ``options`` are ``epochs`` and ``rate``.
-
-    The rate is that of the descent on the processor, and a tenth of it is the length of a step here.
-    """
+    """The points of a tree's nodes; ``options`` are ``epochs`` and ``rate``, the length of the first steps."""
     checked(tree, dim)
     schedule = whole_schedule(options)
     start = in_cones(tree, dim, np.random.default_rng(seed), inner=INNER, outer=OUTER)
@@ -68,5 +61,4 @@ def whole_schedule(options: Mapping[str, Any]) -> WholeSchedule:
                 f"training on a device takes no {said}: it sees all strangers at every step",
                 hint="leave it out, or leave --device out",
             )
-    epochs = {"epochs": options["epochs"]} if "epochs" in options else {}
-    return WholeSchedule(rate=STEP * options.get("rate", RATE), **epochs)
+    return WholeSchedule(**options)
