@@ -5,9 +5,11 @@ python -m benchmarks.places gpu       the same on an NVIDIA GPU, as a share of t
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -18,8 +20,16 @@ from numpy.typing import NDArray
 
 from benchmarks.logits import by_torch
 from benchmarks.row import Row
-from benchmarks.timing import extra_megabytes, fastest, fastest_in_turn, number_printed_by, seconds_on_gpu
+from benchmarks.timing import (
+    all_cores,
+    extra_megabytes,
+    fastest,
+    fastest_in_turn,
+    number_printed_by,
+    seconds_on_gpu,
+)
 from equipoise.recipes.places import calculate_correct_total_prediction
+from equipoise.tasks.classify.threads import shared_out
 
 SIZES = ((20_000, 1_000), (5_000, 50_000))
 SORTING_TARGET, READ_TARGET, MEMORY_TARGET = 4.0, 1.1, 500.0
@@ -43,26 +53,65 @@ def _speed(units: int, classes: int) -> list[Row]:
     logits, targets = made(units, classes)
     plain = partial(calculate_correct_total_prediction, compiled=False)
     mine, (sums, _, _) = fastest(lambda: plain(logits, targets), times=7)
+    sorting, by_sorting = fastest(lambda: _by_sorting(logits, targets), times=1)
+    assert np.abs(sums[:6] / units - by_sorting).max() <= 1e-6  # torch's means are in 32 bits
+    task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
+    read, found = _compiled(task, logits, targets, sums)
+    return [
+        Row(task, mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
+        Row(task, mine, "one read: numpy's maximum of all", read, goal="within"),
+        *found,
+        *_threaded(f"{task}, compiled", logits, targets),
+    ]
+
+
+def _compiled(
+    task: str, logits: NDArray[Any], targets: NDArray[Any], sums: NDArray[Any]
+) -> tuple[float, list[Row]]:
+    """One thread beside the reads that numpy offers: the seconds of the fastest of these, and the rows."""
     swift = partial(calculate_correct_total_prediction, compiled=True)
     swift(logits[:2], targets[:2])  # compiled here
     assert (swift(logits, targets)[0] == sums).all()
-    compiled, read, added, by_row = fastest_in_turn(
+    ours, read, added, by_row = fastest_in_turn(
         lambda: swift(logits, targets),
         logits.max,
         logits.sum,
         lambda: logits.max(axis=1),
-        times=max(15, 60_000 // classes),
+        times=_times(logits),
     )
-    sorting, by_sorting = fastest(lambda: _by_sorting(logits, targets), times=1)
-    assert np.abs(sums[:6] / units - by_sorting).max() <= 1e-6  # torch's means are in 32 bits
-    task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
-    return [
-        Row(task, mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
-        Row(task, mine, "one read: numpy's maximum of all", read, goal="within"),
-        Row(f"{task}, compiled", compiled, "the same maximum", read, READ_TARGET, goal="within"),
-        Row(f"{task}, compiled", compiled, "one read: numpy's sum of all", added, goal="within"),
-        Row(f"{task}, compiled", compiled, "one read: numpy's maximum of each row", by_row, goal="within"),
+    task = f"{task}, compiled, one thread"
+    return read, [
+        Row(task, ours, "the same maximum", read, READ_TARGET, goal="within"),
+        Row(task, ours, "one read: numpy's sum of all", added, goal="within"),
+        Row(task, ours, "one read: numpy's maximum of each row", by_row, goal="within"),
     ]
+
+
+def _threaded(task: str, logits: NDArray[Any], targets: NDArray[Any]) -> list[Row]:
+    """All cores beside a read by as many threads and by one, in wall time."""
+    with all_cores() as count, ThreadPoolExecutor(count) as pool:
+        if count == 1:
+            return []
+        ours, read, *shared = fastest_in_turn(
+            lambda: calculate_correct_total_prediction(logits, targets, compiled=True),
+            logits.max,
+            lambda: max(pool.map(np.max, np.array_split(logits, count))),
+            lambda: max(shared_out(lambda part: logits[slice(*part)].max(), len(logits), logits[0].nbytes)),
+            times=4 * _times(logits),
+            clock=perf_counter,
+        )
+    task = f"{task}, {count} threads"
+    note = f"wall time, load {os.getloadavg()[0]:.1f} on {count} cores, our own included"
+    peer = f"one read by {count} threads: numpy's maximum of parts"
+    return [
+        Row(task, ours, peer, min(shared), READ_TARGET, goal="within", note=note),
+        Row(task, ours, "one read by one thread: numpy's maximum of all", read, goal="within", note=note),
+    ]
+
+
+def _times(logits: NDArray[Any]) -> int:
+    """Short works are repeated more often."""
+    return max(15, 60_000 // logits.shape[1])
 
 
 def made(units: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -129,7 +178,8 @@ def megabytes_of_file(path: str) -> float:
         sums, _, _ = calculate_correct_total_prediction(logits, np.arange(len(logits)) % logits.shape[1])
         assert sums[0] == len(logits)
 
-    return extra_megabytes(work)
+    with all_cores():
+        return extra_megabytes(work)
 
 
 def gpu_rows() -> list[Row]:

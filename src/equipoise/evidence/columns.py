@@ -52,6 +52,15 @@ def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
     return names
 
 
+def repeated(value: np.generic, count: int) -> NDArray[Any]:
+    """A column that says the same of every unit; it takes no memory and cannot be written to.
+
+    >>> repeated(np.int64(7), 3)
+    array([7, 7, 7])
+    """
+    return np.ndarray(count, value.dtype, buffer=value.tobytes(), strides=(0,))
+
+
 def host(values: Any) -> NDArray[Any]:
     """An array-like as a numpy array, fetched from the device where it lives on one."""
     if isinstance(values, (np.ndarray, list, tuple)):

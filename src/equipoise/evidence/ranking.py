@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError
 from equipoise.evidence import placement
 from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.columns import repeated
 from equipoise.evidence.placement import NEVER
 from equipoise.types import Bools, Floats, Ids, Ints, Ties
 
@@ -222,11 +223,11 @@ class Ranking(Evidence):
         Columns that say the same of every unit are views of one number and take no memory.
         """
         starts = np.arange(len(above) + 1)
-        pool = np.broadcast_to(np.int64(candidates), len(above))
+        pool = repeated(np.int64(candidates), len(above))
         return cls(
             starts[:-1] if unit_ids is None else unit_ids,
             starts,
-            gain=np.broadcast_to(np.float64(1.0), len(above)),
+            gain=repeated(np.float64(1.0), len(above)),
             above=above,
             tied=tied,
             before=before,

@@ -35,6 +35,14 @@ def ranks_by_sorting(logits, targets):
     return torch.nonzero(order == torch.tensor(targets)[:, None])[:, 1].numpy() + 1
 
 
+def test_sums_from_places_are_those_of_asking_each_row(batch, monkeypatch):
+    remembered = calculate_correct_total_prediction(*batch)[0]
+    monkeypatch.setattr("equipoise.recipes.places.functions.MOST_PLACES", 0)
+    asked = calculate_correct_total_prediction(*batch)[0]
+    np.testing.assert_array_equal(remembered[[0, 1, 2, 3, 6]], asked[[0, 1, 2, 3, 6]])
+    np.testing.assert_allclose(remembered, asked, rtol=1e-14)
+
+
 def test_sums_are_those_of_sorting(batch):
     logits, targets = batch
     ranks = ranks_by_sorting(logits, targets)

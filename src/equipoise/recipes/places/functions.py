@@ -28,8 +28,8 @@ from equipoise.types import Floats, Ints, Ties
 COUNTS = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
-MOST_PLACES = 1 << 16
-"""Classes up to which it is remembered what a target earns at each place: three megabytes."""
+MOST_PLACES = 1 << 14
+"""Classes up to which it is remembered what a target earns at each place: less than a megabyte."""
 
 
 def calculate_correct_total_prediction(
@@ -46,7 +46,7 @@ def calculate_correct_total_prediction(
     """
     found = classify(logits, true_y, ks=CUTOFFS, compiled=compiled)
     sums = _sums(found.ranking.ordered(tie_policy(ties)), found.classes)
-    return np.append(sums, float(len(found))), found.labels.true, found.labels.predicted
+    return np.array([*sums.tolist(), float(len(found))]), found.labels.true, found.labels.predicted
 
 
 def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -137,9 +137,8 @@ def _sums(ranking: Ranking, classes: int) -> Floats:
     """
     if ranking.has_ties or classes > MOST_PLACES:
         return _earned(ranking).sum(axis=1)
-    times = np.bincount(ranking.above, minlength=1)
-    places = np.flatnonzero(times)
-    sums: Floats = (_earned_at(classes)[:, places] * times[places]).sum(axis=1)
+    times = np.bincount(ranking.above)
+    sums: Floats = (_earned_at(classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
 

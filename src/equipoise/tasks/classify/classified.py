@@ -31,7 +31,8 @@ CUTOFFS = (1, 3, 5, 10)
 HOST_BLOCK = 4 << 20
 """Bytes of scores looked at in one go in host memory: they stay in the cache between the looks."""
 COMPILED_BLOCK = 1 << 26
-"""The same for the compiled kernel, which looks at rows one by one; it bounds what of a file is in memory."""
+"""The same for the compiled kernel, which looks at rows one by one; it bounds what of a file is in memory,
+however many threads share it."""
 DEVICE_BLOCK = 1 << 28
 """The same on another device, where it bounds the memory that comparisons need."""
 
@@ -125,7 +126,8 @@ def classify(
     are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
     asks for numba's kernel in host memory, which takes little more time than reading. It is compiled once, in
     seconds, and loaded in one; so by itself only the largest matrices use it (2^31 scores), and those that
-    come after. The counts are the same.
+    come after. Its threads share large matrices, as many as there are cores or as OMP_NUM_THREADS says. The
+    counts are the same.
 
     >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
     >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.evidence.columns import repeated
 from equipoise.tasks.classify.host import HostRows, softmax
 from equipoise.tasks.classify.placed import NotANumberError, Placed
-from equipoise.tasks.classify.threads import shared_out, threads_for
+from equipoise.tasks.classify.threads import shared_out
 from equipoise.types import Floats, Ints, need
 
 WORTH = 1 << 31
@@ -38,12 +39,13 @@ def use_compiled(scores: NDArray[Any], wanted: bool | None = None) -> bool:
         and scores.flags.aligned
         and scores.strides[1] == scores.itemsize
     )
+    kernel = sys.modules.get(_KERNEL)
     if wanted:
-        need("numba", extra="fast")
+        if kernel is None:
+            need("numba", extra="fast")
         return able
     if wanted is False or not able:
         return False
-    kernel = sys.modules.get(_KERNEL)
     if kernel is not None and kernel.knows(scores.dtype):
         return True
     return scores.size >= WORTH and find_spec("numba") is not None
@@ -57,19 +59,22 @@ class CompiledRows(HostRows):
         from equipoise.tasks.classify.kernel import place
 
         rows, width = block.shape
-        above, tied, predicted = (np.empty(rows, dtype=np.int64) for _ in range(3))
-        shared = np.empty(rows, dtype=bool)
-        scores, like = (block.ctypes.data, block.strides[0], width), np.empty(0, dtype=block.dtype)
+        above, predicted = (np.empty(rows, dtype=np.int64) for _ in range(2))
+        tied, shared = np.zeros(rows, dtype=np.int64), np.empty(rows, dtype=bool)
+        scores = block.__array_interface__["data"][0], block.strides[0], width
+        like = np.empty(0, dtype=block.dtype)
 
-        def count(part: tuple[int, int]) -> int:
-            first: int = place(scores, like, targets, above, tied, predicted, shared, part)
-            return first
+        def count(part: tuple[int, int]) -> tuple[int, int]:
+            found: tuple[int, int] = place(scores, like, targets, above, tied, predicted, shared, part)
+            return found
 
-        found = shared_out(count, rows, width * block.itemsize, threads_for(width * block.itemsize * rows))
-        lost = min((row for row in found if row >= 0), default=-1)
-        if lost >= 0:
-            raise NotANumberError(lost)
-        before = self.before(block, targets, tied)
+        lost, ties = zip(*shared_out(count, rows, width * block.itemsize), strict=True)
+        if max(lost) >= 0:
+            raise NotANumberError(min(row for row in lost if row >= 0))
+        if any(ties):
+            before = self.before(block, targets, tied)
+        else:
+            tied = before = repeated(np.int64(0), rows)
         shares: tuple[Floats | None, Floats | None] = (None, None)
         if self.probabilities:
             every = np.arange(rows)

@@ -65,17 +65,17 @@ def checked_targets(targets: Any, rows: int, width: int, columns: Columns) -> In
         raise InputError("the targets are names, not columns of the scores", hint="for example [3, 0, 7]")
     if len(codes) != rows:
         raise ShapeError(f"there are {len(codes)} targets for {rows} rows of scores", hint="give one a row")
-    if rows and (codes.min() < 0 or codes.max() >= width):
+    plain = codes.astype(np.int64)
+    if rows and plain.view(np.uint64).max() >= width:  # negative numbers are very large ones there
         wrong = (codes < 0) | (codes >= width)
         row = int(np.argmax(wrong))
         raise InputError(
             f"target {codes[row]} of row {row} is none of the {width} classes ({int(wrong.sum())} such)",
             hint=f"classes are columns of the scores, 0 to {width - 1}",
         )
-    codes = codes.astype(np.int64)
     if len(columns.codes) < width:
-        _refuse_padding(codes, ~np.isin(codes, columns.codes))
-    return codes
+        _refuse_padding(plain, ~np.isin(plain, columns.codes))
+    return plain
 
 
 def _refuse_padding(codes: Ints, padded: Bools) -> None:

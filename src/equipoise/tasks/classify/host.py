@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.evidence.columns import repeated
 from equipoise.tasks.classify.placed import Columns, EndlessError, Placed, refuse_nan
 from equipoise.types import Bools, Floats, Ints
 
@@ -115,7 +116,7 @@ class HostRows:
     def before(self, block: NDArray[Any], targets: Ints, tied: Ints) -> Ints:
         """For each row how many of those tied with its target an order by id puts first."""
         if not tied.any():
-            return np.broadcast_to(_NONE, len(block))
+            return repeated(_NONE, len(block))
         before = np.zeros(len(block), dtype=np.int64)
         order = self.columns.order
         for row in np.flatnonzero(tied).tolist():

@@ -181,13 +181,17 @@ def scores_at(typing: Any, address: Any, length: Any, like: Any) -> Any:
 
 @compiled
 def place(scores, like, targets, above, tied, predicted, shared, part):  # type: ignore[no-untyped-def]
-    """Fill the columns for a part of the rows, one at a time; the first row that holds a NaN, or -1.
+    """Fill the columns for a part of the rows, one at a time.
+
+    Returns the first row that holds a NaN, or -1, and how many targets are tied; ``tied`` is written to only
+    for these.
 
     ``scores`` says where the first row begins, how far the next one is, and how many scores a row has. An
     array would say the same, but for each way in which one may lie there would be another kernel.
     """
     address, apart, width = scores
     stretch = STEPS * STEP // like.itemsize
+    ties = 0
     for i in range(part[0], part[1]):
         row = scores_at(address + i * apart, width, like)
         limit = row[targets[i]]
@@ -204,14 +208,17 @@ def place(scores, like, targets, above, tied, predicted, shared, part):  # type:
         if same != 1 or limit != limit:
             same, unknown = equal_and_unknown(row, limit)
             if unknown:
-                return i
-        above[i], tied[i] = over, same - 1
+                return i, ties
+            if same > 1:
+                tied[i] = same - 1
+                ties += 1
+        above[i] = over
         if over == 0 and same == 1:
             predicted[i], shared[i] = targets[i], False
         else:
             first, twice = place_of(row, top, lanes, where, min(where + stretch, width))
             predicted[i], shared[i] = first, again or twice
-    return -1
+    return -1, ties
 
 
 def knows(dtype: Any) -> bool:

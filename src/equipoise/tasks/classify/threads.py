@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import TypeVar
+
+R = TypeVar("R")
 
 LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Variables by which people say how many threads a program may use; the lower number counts."""
@@ -36,21 +39,22 @@ def threads_for(size: int) -> int:
     >>> threads_for(1000)
     1
     """
-    return max(1, min(cores(), size // WORTH)) if size >= 2 * WORTH else 1
+    return 1 if size < 2 * WORTH else min(cores(), size // WORTH)
 
 
-def shared_out(work: Callable[[tuple[int, int]], int], rows: int, row_bytes: int, threads: int) -> list[int]:
+def shared_out(work: Callable[[tuple[int, int]], R], rows: int, row_bytes: int) -> list[R]:
     """What the work answers for all rows, in parts from a first row up to another, in any order.
 
-    >>> sorted(shared_out(lambda part: part[0], 5, PART // 2, threads=2))
-    [0, 2, 4]
+    >>> shared_out(lambda part: part, 5, row_bytes=4000)
+    [(0, 5)]
     """
+    threads = threads_for(rows * row_bytes)
     if threads == 1:
         return [work((0, rows))]
     step = max(1, PART // row_bytes)
     left = deque((start, min(start + step, rows)) for start in range(0, rows, step))
 
-    def take() -> list[int]:
+    def take() -> list[R]:
         answers = []
         while left:
             try:
