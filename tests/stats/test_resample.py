@@ -309,3 +309,13 @@ def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
         assert clipped.high == ceiling
     with pytest.raises(ParameterError, match="0 resamples"):
         evidence_interval(mean_of, Rows(graded(9)), resamples=0, rng=rng())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_rounding_is_no_standard_error_where_nearly_all_ranks_are_equal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    clusters, ranks = rng.integers(0, 20, 55), np.ones(55)
+    few = rng.integers(1, 4)
+    ranks[rng.choice(55, few, replace=False)] = rng.integers(2, 4, few)
+    found = mean_intervals(ranks[:, None], clusters=clusters, bounds=[(1.0, np.inf)], rng=rng)[0]
+    assert 1.0 <= found.low <= ranks.mean() <= found.high < 3.0

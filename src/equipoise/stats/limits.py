@@ -88,8 +88,8 @@ def studentised_limits(
     spread = np.maximum(squared - 2.0 * moved * crossed + moved**2 * squared_mass, 0.0)
     errors = ratio(np.sqrt(spread * draws.counts / (draws.counts - 1)), mass)
     scale = draws.standard_errors
-    # A resample of equal values has no standard error, though rounding may leave it a tiny one.
-    usable = errors > 1e-9 * scale
+    # A resample of equal values has no standard error; the root of what rounding leaves is about 1e-8 of it.
+    usable = errors > 1e-6 * scale
     ordered = _sorted_rows(np.where(usable, moved / np.where(usable, errors, 1.0), np.nan))
     low, high = (
         draws.means - scale * quantiles(ordered, np.full(columns, share))
