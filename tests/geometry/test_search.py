@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
-from equipoise.geometry import functions, nearest, score_blocks
+from equipoise.geometry import Corpus, functions, nearest, score_blocks
 from equipoise.geometry.shortlist import Shortlist
 from equipoise.geometry.twins import twins
 
@@ -165,6 +165,20 @@ def test_blocks_and_threads_do_not_change_the_answer() -> None:
     for block_bytes, threads in ((1, 1), (40_000, 1), (40_000, 3)):
         parts = nearest(queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads)
         np.testing.assert_array_equal(parts.indices, whole.indices)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kinds", ["f4f4", "f8f4", "f4f8"])
+def test_a_corpus_prepared_once_answers_as_the_points_do(name: str, kinds: str) -> None:
+    rng = np.random.default_rng(0)
+    queries, corpus = points(name, rng, 9, 4).astype(kinds[:2]), points(name, rng, 300, 4).astype(kinds[2:])
+    ready = Corpus.of(corpus, name)
+    for some in (queries[:1], queries):
+        found, wanted = nearest(some, ready, 5), nearest(some, corpus, 5, geometry=name)
+        assert found.indices.tolist() == wanted.indices.tolist()
+        assert found.scores.tobytes() == wanted.scores.tobytes()
+    with pytest.raises(ShapeError, match="coordinates"):
+        nearest(queries[:, :2], ready, 5)
 
 
 def test_lists_integers_and_half_precision_are_accepted() -> None:

@@ -3,12 +3,13 @@
 from equipoise.geometry.base import Geometry, Prepared
 from equipoise.geometry.names import GEOMETRIES, geometry
 from equipoise.geometry.points import Points, as_points
-from equipoise.geometry.search import Neighbours, nearest, score_blocks
+from equipoise.geometry.search import Corpus, Neighbours, nearest, score_blocks
 from equipoise.geometry.spaces import Cosine, Dot, Euclidean, Lorentz, Poincare
 from equipoise.geometry.validity import Fault, Validity
 
 __all__ = [
     "GEOMETRIES",
+    "Corpus",
     "Cosine",
     "Dot",
     "Euclidean",

@@ -24,6 +24,9 @@ _TILE = 1024
 _TIGHTEN_AFTER = frozenset(4**power for power in range(16))
 """Tiles after which the threshold rises: each time it pays less, so each time it waits longer."""
 
+_FEW = 32
+"""Queries below which copying the corpus tile by tile costs more than choosing from whole rows."""
+
 _WHOLE_ROW_BYTES = 64 << 20
 
 
@@ -42,9 +45,35 @@ class Neighbours:
         return len(self.indices)
 
 
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Points checked and prepared once, for searches that come one after another; they must stay as they are.
+
+    >>> corpus = Corpus.of([[0.0, 1.0], [2.0, 0.0]], "cosine")
+    >>> [nearest([query], corpus, 1).indices.item() for query in ([1.0, 0.1], [0.1, 1.0])]
+    [1, 0]
+    """
+
+    space: Geometry
+    points: Points
+    prepared: Prepared
+    twins: Twins
+
+    @classmethod
+    def of(cls, points: ArrayLike, geometry: str | Geometry = "cosine") -> Corpus:
+        """Check the points, refuse what has no nearness, and prepare them for the product."""
+        rows, space = as_points(points, "the corpus"), geometry_of(geometry)
+        space.check(rows).require_usable("the corpus")
+        return cls._prepared(space.fitted(rows), rows)
+
+    @classmethod
+    def _prepared(cls, space: Geometry, rows: Points) -> Corpus:
+        return cls(space, rows, space.prepare_corpus(rows), twins(rows))
+
+
 def nearest(
     queries: ArrayLike,
-    corpus: ArrayLike,
+    corpus: ArrayLike | Corpus,
     k: int,
     *,
     geometry: str | Geometry = "cosine",
@@ -54,7 +83,7 @@ def nearest(
     """The k nearest corpus points of every query, exactly; all of them where the corpus has fewer than k.
 
     ``block_bytes`` bounds the scores that each of the ``threads`` holds; the threads share the queries, and
-    the product's own threads follow the environment of numpy.
+    the product's own threads follow the environment of numpy. A ``Corpus`` has a geometry of its own.
 
     >>> nearest([[1.0, 0.1]], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 2).indices.tolist()
     [[1, 2]]
@@ -102,11 +131,7 @@ def checked_pair(
     """The geometry, arranged for the corpus, and points of one type in which it has nearness."""
     space = geometry_of(geometry)
     left, right = as_points(queries, "the queries"), as_points(corpus, "the corpus")
-    if left.shape[1] != right.shape[1]:
-        raise ShapeError(
-            f"the queries have {left.shape[1]} coordinates and the corpus has {right.shape[1]}",
-            hint="embed both with the same model and the same truncation",
-        )
+    _require_one_width(left, right)
     common = np.result_type(left, right)
     left, right = left.astype(common, copy=False), right.astype(common, copy=False)
     space.check(left).require_usable("the queries")
@@ -124,15 +149,25 @@ class _Search:
     twins: Twins
 
     @classmethod
-    def of(cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry) -> _Search:
-        """Check the points, refuse what has no nearness, and prepare them for the product."""
-        space, left, right = checked_pair(queries, corpus, geometry)
-        return cls(space, space.prepare_queries(left), space.prepare_corpus(right), twins(right))
+    def of(cls, queries: ArrayLike, corpus: ArrayLike | Corpus, geometry: str | Geometry) -> _Search:
+        """Check the points, and prepare what is not prepared yet."""
+        if not isinstance(corpus, Corpus):
+            space, left, right = checked_pair(queries, corpus, geometry)
+            corpus = Corpus._prepared(space, right)
+        else:
+            left = as_points(queries, "the queries")
+            _require_one_width(left, corpus.points)
+            corpus.space.check(left).require_usable("the queries")
+            common = np.result_type(left, corpus.points)
+            left = left.astype(common, copy=False)
+            if common != corpus.points.dtype:
+                corpus = Corpus._prepared(corpus.space, corpus.points.astype(common))
+        return cls(corpus.space, corpus.space.prepare_queries(left), corpus.prepared, corpus.twins)
 
     def best(self, queries: Points, k: int) -> tuple[Ints, Points]:
         """The best k for some queries: by short lists where that can pay, else from whole rows."""
         total = len(self.corpus)
-        if total < 4 * _TILE or 8 * k > total:
+        if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
             return self._from_whole_rows(queries, k)
         distinct, distinct_scores, proven = self._from_shortlist(queries, k)
         sure, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
@@ -194,6 +229,14 @@ def _even_share(count: int, most: int) -> int:
     """How many at a time, at most ``most`` and at least one, so that the last block is not a small one."""
     blocks = -(-count // max(1, most))
     return max(1, -(-count // max(1, blocks)))
+
+
+def _require_one_width(queries: Points, corpus: Points) -> None:
+    if queries.shape[1] != corpus.shape[1]:
+        raise ShapeError(
+            f"the queries have {queries.shape[1]} coordinates and the corpus has {corpus.shape[1]}",
+            hint="embed both with the same model and the same truncation",
+        )
 
 
 def _require_positive(**counts: int) -> None:
