@@ -23,6 +23,10 @@ from equipoise.hierarchy.riemann.whole import WholeSchedule, train_whole
 SIDE = 8192
 CORPUS, QUERIES, DIMS, K = 1_000_000, 10_000, 384, 100
 EPOCHS = 5
+OF_A_COPY = (
+    "Percentages are of a copy of the same tensor, read and written, measured beside each size: "
+    "a small copy is slower than the large one above."
+)
 
 
 def main() -> None:
@@ -51,7 +55,7 @@ def main() -> None:
         ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
         [_search(name, rates[name], copied) for name in rates],
     )
-    print("## Logits\n")
+    print(f"## Logits\n\n{OF_A_COPY}\n")
     _table(["task", "seconds", "note"], [[row.task, f"{row.ours:.3g}", row.note] for row in gpu_rows()])
     for path in sys.argv[1:]:
         print(f"## {path.rpartition('/')[2]}\n")

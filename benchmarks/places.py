@@ -207,7 +207,7 @@ def _gpu(units: int, classes: int) -> list[Row]:
     found = []
     for what, taken in seconds.items():
         rate, copied = logits.nbytes / taken / 1e9, 2 * logits.nbytes / copy / 1e9
-        note = f"{rate:,.0f} GB a second, {rate / copied:.0%} of the bandwidth of the copy"
+        note = f"{rate:,.0f} GB a second, {rate / copied:.0%} of a copy of as many bytes"
         task = f"GPU: {what} of {units / 1000:g}k x {classes:,} logits"
         found.append(Row(task, taken, "copy of the tensor", copy, note=note))
     return found

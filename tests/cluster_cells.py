@@ -15,6 +15,7 @@ import numpy as np
 from equipoise.embed.retriever import retriever
 from equipoise.errors import InputError
 from equipoise.run.progress import Step
+from equipoise.types import need
 
 PATIENCE_SECONDS = 60.0
 
@@ -35,6 +36,11 @@ def complain(cell: str, shared: str, step: Step) -> str:
     if cell == "stubborn":
         raise StubbornError(threading.Lock())
     return cell
+
+
+def lacking(cell: str, shared: None, step: Step) -> None:
+    """Needs a package that nobody has."""
+    need("no_such_package", extra="some")
 
 
 class StubbornError(Exception):

@@ -193,6 +193,17 @@ def test_ties_of_one_percent_are_not_reported() -> None:
     assert "EQ301" not in codes(evaluate(tied_ranking(4), "MRR").findings)
 
 
+def test_ties_that_move_the_figure_by_less_than_a_thousandth_are_not_reported() -> None:
+    """A third of the units tie with one item, far down the list or hardly at all."""
+    scores = np.tile(np.arange(500, 0, -1.0), (90, 1))
+    scores[:30, 400] = scores[:30, 401]
+    ranking = Ranking.from_scores(scores, np.array([400] * 30 + [3] * 60))
+    low, high = (evaluate(ranking, "MRR", ties=rule)["MRR"].value for rule in ("pessimistic", "optimistic"))
+    assert 0 < high - low < 0.001
+    assert "EQ301" not in codes(evaluate(ranking, "MRR").findings)
+    assert "EQ301" in codes(evaluate(ranking, "MR").findings), "a third of a rank is not nothing"
+
+
 def test_ties_are_reported_whatever_order_they_were_put_in() -> None:
     assert "EQ301" in codes(evaluate(tied_ranking(8), "MRR", ties="by_id").findings)
 
@@ -201,6 +212,16 @@ def test_a_constant_scorer_is_not_above_chance_on_any_metric() -> None:
     ranking = Ranking.from_scores(np.zeros((50, 20)), np.arange(50) % 20)
     result = evaluate(ranking, ["MRR", "nDCG@10", "HR@1", "MR"])
     assert len(the("EQ302", result.findings).evidence) == 4
+
+
+@pytest.mark.parametrize(
+    ("metrics", "advised"), [("HR@1", False), ("MRR", False), ("HR@3", True), (["HR@1", "nDCG@10"], True)]
+)
+def test_a_smaller_cutoff_is_advised_only_where_there_is_one(metrics: object, advised: bool) -> None:
+    ranking = Ranking.from_scores(np.zeros((50, 20)), np.arange(50) % 20)
+    found = the("EQ302", evaluate(ranking, metrics).findings)  # type: ignore[arg-type]
+    assert ("a smaller cutoff" in found.remedy) == advised
+    assert "more candidates or more units" in found.remedy
 
 
 def test_distances_taken_for_scores_are_called_worse_than_chance() -> None:
@@ -269,7 +290,8 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     needed = comparison.contrast("x", "y").needed.value
     assert needed > 40
     assert found.subject == "x, y"
-    assert f"about {needed:,.0f} units to show, and there are 40" in found.sentence
+    assert f"an n of about {needed:,.0f} to show, and here n is 40" in found.sentence
+    assert "unit" not in found.sentence + "".join(found.evidence), "trees have nodes"
 
 
 def test_a_difference_that_is_shown_asks_for_nothing() -> None:

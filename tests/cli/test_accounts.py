@@ -138,6 +138,8 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
         assert f'data-chart="{name}"' in page
     one = eq("accounts", "plot", "results", "--chart", "dimensions-mr", "-o", "mr.html", "--json")
     assert json.loads(one.stdout)["charts"] == ["dimensions-mr"]
+    assert json.loads(one.stdout)["system"] is None
+    assert "lorentz-2" not in one.stderr
     assert 'data-chart="disk"' not in (folder / "mr.html").read_text()
     (folder / "other.csv").write_text("id,parent,name\n1,,A\n2,1,B\n3,1,C\n")
     other = eq(*EVALUATE, "--tree", "other.csv", "--dims", "2", "-o", "results")
@@ -171,6 +173,11 @@ def test_vectors_are_trained_judged_and_drawn_from_a_file(eq, folder: Path) -> N
     drawn = eq("accounts", "plot", "v.csv", *tree, "--geometry", "hyperbolic_lorentz", "-o", "v.svg")
     assert drawn.exit_code == 0, drawn.stderr
     assert (folder / "v.svg").read_text().startswith("<svg")
+    (folder / "v.svg").unlink()
+    outside = eq("accounts", "plot", "v.csv", *tree, "--geometry", "poincare", "-o", "v.svg")
+    assert outside.exit_code == 2
+    assert "40 of the 40 points of accounts.csv" in outside.stderr
+    assert not (folder / "v.svg").exists()
 
 
 def test_a_csv_without_a_geometry_is_taken_as_flat_and_it_is_said(eq, folder: Path) -> None:
@@ -257,6 +264,68 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
     assert not (folder / "v.csv").exists()
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence", "hint"),
+    [
+        (("train", "-o", "v.txt"), "E310", "v.txt has no ending", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "v.parquet"), "E310", "v.parquet has no ending", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "/proc/v.csv"), "E500", "/proc/v.csv cannot be written", "another folder"),
+        (("train", "-o", "v.csv", "--burn-in", "9", "--epochs", "5"), "E310", "5 epochs in all", "burn-in"),
+        (("evaluate", "--burn-in", "9", "--epochs", "5"), "E310", "5 epochs in all", "burn-in"),
+        (("evaluate", "--geometry", "sphere"), "E300", "'sphere'", "there are: euclidean, poincare, lorentz"),
+        (("train", "--geometry", "lorenz", "-o", "v.csv"), "E300", "'lorenz'", "did you mean lorentz"),
+    ],
+)
+def test_what_cannot_be_is_said_before_any_training(eq, folder: Path, words, code, sentence, hint) -> None:
+    done = eq("accounts", *words, "--tree", "accounts.csv")
+    assert done.exit_code == 2
+    told, remedy = done.stderr.split("hint:")
+    assert f"error[{code}]" in told
+    assert sentence in told
+    assert hint in " ".join(remedy.split())
+    assert not list(folder.glob("v.*"))
+
+
+def test_columns_of_a_file_are_named_as_those_of_a_database(eq, folder: Path) -> None:
+    rows = ["Konto;Oberkonto;Bezeichnung", "1;;Aktiva", "11;1;Kasse", "12;1;Bank", "111;11;Wechselgeld"]
+    (folder / "konten.csv").write_text("\n".join(rows))
+    words = (*EVALUATE, "--tree", "konten.csv", "--embedder", "random", "--dims", "2", "--json")
+    lost = eq(*words)
+    assert lost.exit_code == 2
+    assert "its columns are Konto, Oberkonto, Bezeichnung" in " ".join(lost.stderr.split())
+    found = eq(*words, "--columns", "id=Konto,parent=Oberkonto,name=Bezeichnung")
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["tree"]["edges"] == 3
+    stray = eq(*EVALUATE, "--edges", "edges.tsv", "--columns", "id=a")
+    assert "--columns belongs to --tree or --database" in stray.stderr
+
+
+def test_a_part_of_a_tree_is_named(eq) -> None:
+    words = (*EVALUATE, "--embedder", "random", "--dims", "2", "--json")
+    found = eq(*words, "--tree", "accounts.csv", "--subtree", "1-1")
+    assert json.loads(found.stdout)["tree"]["source"] == "accounts.csv below 1-1"
+
+
+def test_a_part_of_the_mammals_is_named_alone(eq) -> None:
+    if not Path("/usr/share/wordnet/data.noun").exists():
+        pytest.skip("no WordNet: apt install wordnet-base")
+    words = ("train", "--wordnet", "mammal", "--subtree", "dog.n.01", "--embedder", "random", "-o", "v.csv")
+    assert eq("accounts", *words).stdout.startswith("WordNet nouns below dog.n.01: 190 nodes")
+
+
+def test_one_epoch_is_one(eq) -> None:
+    words = ("--tree", "accounts.csv", "--epochs", "1", "--dim", "1", "-o", "v.csv")
+    assert "lorentz in 1 dimension in 1 epoch." in eq("accounts", "train", *words).stdout
+
+
+def test_names_stay_whole_while_lesser_columns_can_give_way(eq, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--embedder", "combinatorial", "--dims", "2", "10")
+    assert "combinatorial-10" in done.stdout
+    told = " ".join(done.stdout.split())
+    assert "median" in told.partition("(too narrow for:")[2].partition(";")[0]
 
 
 def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Path) -> None:

@@ -12,6 +12,7 @@ from click.testing import Result
 
 from equipoise.data.sharding import write_shards
 from equipoise.embed.stores import store
+from equipoise.errors import StoreError
 from equipoise.run.store import read_run
 
 Eq = Callable[..., Result]
@@ -109,3 +110,48 @@ def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
     ended = eq(*COMMAND, "memory")
     assert ended.exit_code == 2
     assert "the queries have 5 coordinates and the corpus has 8" in ended.output
+
+
+def test_a_collection_of_another_corpus_is_refused_with_its_remedy(eq: Eq, folder: Path) -> None:
+    pytest.importorskip("chromadb")
+    command = (*COMMAND, "chroma:here", "--collection", "mine")
+    assert eq(*command).exit_code == 0
+    np.save(folder / "c.npy", RNG.normal(size=(500, 8)).astype(np.float32))
+    ended = eq(*command)
+    assert ended.exit_code == 2
+    assert "the collection 'mine' of chroma:here holds other vectors" in ended.stderr
+    assert "--collection NAME" in ended.stderr
+
+
+@pytest.mark.parametrize("columns", ["80", "100"])
+def test_a_narrow_table_keeps_units_and_intervals_and_tells_reasons_below(
+    eq: Eq, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = eq(*COMMAND, "memory").stdout
+    assert "too narrow for" not in shown
+    table, _, below = shown.partition("\n\nNo interval")
+    rows = {line.split()[0]: line.split() for line in table.splitlines()[4:]}
+    assert rows["Latency(p50)"][2] == "ms"
+    assert rows["Latency(p50)"][3].startswith("[")
+    assert rows["Throughput"][2:] == ["queries/s", "n/a", "30"]
+    assert "No interval of Latency(p99): 99% of 30 values; 368 are needed." in " ".join(shown.split())
+    assert "No interval of Throughput: one pass over the queries." in below
+
+
+def test_shards_that_were_searched_stay_until_the_run_is_written(
+    eq: Eq, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full", hint="make room")
+
+    monkeypatch.setattr("equipoise.run.engines.local.LocalEngine.name", "elsewhere")
+    with monkeypatch.context() as patch:
+        patch.setattr("equipoise.run.store.write_run", full)
+        assert eq(*COMMAND, "memory", "-o", "runs").exit_code == 2
+    kept = folder / "runs" / ".memory.shards"
+    assert len(list(kept.iterdir())) == 1
+    ended = eq(*COMMAND, "memory", "-o", "runs")
+    assert ended.exit_code == 0, ended.output
+    assert not kept.exists()
+    assert read_run("runs/memory").result["IndexRecall@10"].value == 1.0

@@ -165,6 +165,10 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
         (("--model-name", "tfidf:", "--rerank-depth", "5"), "--rerank-depth needs a reranker"),
         (("--model-name", "tfidf:", "--weights", "1,0,0"), "leaves nothing to aggregate"),
         (("--model-name", "nonsense"), "nonsense"),
+        (("--model-name", "tfidf:", "--multi-vector", "--aggregation-strategy", ""), "strategy is empty"),
+        (("--model-name", "tfidf:", "--device", "nonsense"), "no device is called 'nonsense'"),
+        (("--model-name", "tfidf:", "--gpu", "--device", "cpu"), "--gpu and --device cpu"),
+        (("--model-name", "hash", "--index-dir", "signs.obo"), "signs.obo is a file"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_2(eq, words: tuple[str, ...], sentence: str) -> None:
@@ -172,6 +176,24 @@ def test_bad_input_is_a_sentence_and_exit_2(eq, words: tuple[str, ...], sentence
     assert done.exit_code == 2, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [RUN, VECTORS])
+@pytest.mark.parametrize("words", [("--gpu",), ("--device", "cuda:99")])
+def test_a_device_that_is_not_there_is_told(eq, command: tuple[str, ...], words: tuple[str, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    if words == ("--gpu",) and torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    done = eq(*command, "--model-name", "tfidf:", *words)
+    assert done.exit_code == 4, done.stderr
+    assert "there is no device cuda" in done.stderr
+
+
+def test_the_processor_by_name_is_no_fault(eq) -> None:
+    pytest.importorskip("torch")
+    done = eq(*RUN, "--model-name", "tfidf:", "--device", "cpu", *QUICK)
+    assert done.exit_code == 0, done.stderr
+    assert "tfidf: runs on the processor" in " ".join(done.stdout.split())
 
 
 def test_unknown_ids_are_named_with_what_to_use_and_can_be_left_out(eq, folder: Path) -> None:

@@ -32,7 +32,23 @@ def test_both_kinds_are_built_side_by_side_and_listed(eq) -> None:
     assert [(each["multi"], each["components"]) for each in listed(eq)] == [(False, 6), (True, 17)]
     table = eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout
     assert "multi-vector" in table
-    assert "toy 2025-01-01" in table
+    assert "toy" in table
+    assert "2025-01-01" in table
+
+
+def test_the_release_is_seen_whole_on_a_narrow_screen(eq, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    toy.write_text(toy.read_text().replace("ontology: toy", "ontology: ontology-of-signs-with-a-long-name"))
+    eq(*BUILD, "--model-name", "hash,dim=128", "--multi-vector")
+    head, _, row, *_ = eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout.splitlines()
+    assert "release" in head
+    assert "2025-01-01" in row
+    assert "ontology-of-sig" in row
+
+
+def test_a_file_where_a_folder_should_be_is_called_one(eq) -> None:
+    _refused(eq(*BUILD[:-1], "toy.obo", "--model-name", "hash"), "toy.obo is a file", "--index-dir")
+    _refused(eq("phenotypes", "index", "list", "--index-dir", "toy.obo"), "toy.obo is a file", "--index-dir")
 
 
 def test_the_same_command_again_embeds_nothing(eq) -> None:

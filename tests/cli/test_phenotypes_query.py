@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from equipoise.cli.phenotypes.language import language_notes
 from equipoise.ontology.index.search import TermSystem
 from equipoise.ontology.load import load_ontology
 from toy_ontology import TERMS, obo
@@ -119,10 +120,16 @@ def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path
         (("fits", "--model-name", "tfdif:"), "no kind of model is called 'tfdif'", "tfidf"),
         (("fits", "--model-name", "tfidf:", "--store", "memory"), "has no index", "--store"),
         (("fits", "--num-results", "0"), "0 is not in the range", "--help"),
+        (("fits", "--language", "klingon"), "'klingon' is no code of a language", "such as en or de"),
+        (("fits", "--language", ""), "'' is no code of a language", "two or three letters"),
+        (("fits", "--language", "d3"), "'d3' is no code of a language", "two or three letters"),
+        (("fits", "--aggregation-strategy", ""), "nothing to aggregate", "--multi-vector"),
+        (("fits", "--multi-vector", "--aggregation-strategy", ""), "strategy is empty", "label_synonyms_max"),
+        (("fits", "--model-name", "hash", "--index-dir", "toy.obo"), "toy.obo is a file", "--index-dir"),
     ],
 )
 def test_what_cannot_be_asked_gets_a_sentence(eq, words: tuple[str, ...], fact: str, hint: str) -> None:
-    _refused(eq(*QUERY, *words, *TOY), fact, hint)
+    _refused(eq(*QUERY, *TOY, *words), fact, hint)
 
 
 def test_a_model_made_for_english_says_so_where_the_text_is_not(eq) -> None:
@@ -143,6 +150,48 @@ def test_a_model_of_words_says_that_it_reads_one_language(eq) -> None:
     told = "bm25 finds only words that the terms have too"
     assert told in eq(*words, "de").stderr
     assert told not in eq(*words, "en").stderr
+
+
+def told_of(eq, model: str, language: str) -> str:
+    done = eq(*QUERY, "Anfall", *TOY, "--model-name", model, "--language", language)
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("model", "signs"), [("tfidf:", "letters"), ("bm25:", "words"), ("sum:tfidf:+bm25:", "letters")]
+)
+def test_a_language_that_a_model_reads_is_sent_to_that_model(eq, model: str, signs: str) -> None:
+    for language in ("de", "DE", "de-AT", "deu", "ja"):
+        said = told_of(eq, model, language)
+        assert f"finds only {signs} that the terms have too" in said
+        assert f"use, or sum:use+tfidf:, also reads {language}" in said
+
+
+@pytest.mark.parametrize("model", ["tfidf:", "bm25:", "hash", "sum:hash+tfidf:"])
+def test_of_a_language_that_no_model_reads_none_is_promised(eq, model: str) -> None:
+    for language in ("fi", "tlh", "eo-XX"):
+        said = told_of(eq, model, language)
+        assert f"no model here was made for {language}; what is found rests on shared letters" in said
+        assert "also reads" not in said
+    for language in ("en", "en-GB", "eng"):
+        assert "letters" not in told_of(eq, model, language)
+
+
+def test_the_multilingual_model_is_not_promised_for_every_language() -> None:
+    for kinds in ({"use": "use"}, {"use": "use", "tfidf:": "tfidf"}):
+        assert language_notes(kinds, "de") == []
+        assert language_notes(kinds, "zh-Hant") == []
+        assert "no model here was made for cy" in language_notes(kinds, "cy")[0]
+    assert language_notes({"onnx:minilm": "onnx"}, "nl")[0].startswith("minilm was made for English")
+
+
+def test_of_a_model_that_nobody_knows_nothing_is_said() -> None:
+    assert language_notes({"st:some/model": "st", "tfidf:": "tfidf"}, "cy") == []
+
+
+def test_the_help_says_what_a_language_is_for(eq) -> None:
+    assert "changes no score" in " ".join(eq(*QUERY, "--help").stdout.split())
 
 
 def test_a_store_in_memory_proposes_the_same_terms(eq) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -205,3 +206,79 @@ def test_without_the_size_of_the_corpus_chance_is_a_bound(eq, folder: Path) -> N
     assert printed.count("only a bound") == 1
     known = eq(*words, "--corpus-size", "5").stdout
     assert "<=" not in known
+
+
+@pytest.fixture
+def labelled(folder: Path) -> None:
+    """Logits and their targets in one file of each kind, and apart."""
+    rng = np.random.default_rng(0)
+    logits, targets = rng.normal(size=(40, 7)).astype(np.float32), rng.integers(0, 7, 40)
+    np.save(folder / "l.npy", logits)
+    np.save(folder / "y.npy", targets)
+    np.savez(folder / "big.npz", logits=logits, targets=targets)
+    np.savez(folder / "named.npz", scores=logits, targets=targets)
+    np.savez(folder / "bare.npz", logits=logits)
+    if find_spec("safetensors"):
+        from safetensors.numpy import save_file
+
+        save_file({"logits": logits, "targets": targets}, folder / "big.safetensors")
+
+
+def figures(done) -> list[float]:
+    assert done.exit_code == 0, done.output
+    return [each["value"] for each in json.loads(done.stdout)["results"][0]["estimates"]]
+
+
+@pytest.mark.usefixtures("labelled")
+@pytest.mark.parametrize(
+    "words", [("big.npz",), ("big.safetensors",), ("named.npz:scores",), ("big.npz:logits",)]
+)
+def test_targets_come_from_the_file_of_the_logits(eq, words: tuple[str, ...]) -> None:
+    if words == ("big.safetensors",):
+        pytest.importorskip("safetensors")
+    asked = ("-m", "MRR", "-m", "HR@1", "--json")
+    apart = figures(eq("score", "--logits", "l.npy", "--targets", "y.npy", *asked))
+    assert figures(eq("score", "--logits", *words, *asked)) == apart
+
+
+@pytest.mark.usefixtures("labelled")
+def test_targets_that_are_named_go_before_those_of_the_file(eq, folder: Path) -> None:
+    np.save(folder / "best.npy", np.load("l.npy").argmax(axis=1))
+    words = ("score", "--logits", "big.npz", "--targets", "best.npy", "-m", "HR@1", "--json")
+    assert figures(eq(*words)) == [1.0]
+
+
+@pytest.mark.usefixtures("labelled")
+def test_logits_without_targets_say_where_targets_may_lie(eq) -> None:
+    done = eq("score", "--logits", "bare.npz")
+    assert done.exit_code == 2
+    assert "the logits in bare.npz need targets" in done.stderr
+    assert "--targets y.npy, or keep them as targets in the same" in done.stderr
+
+
+@pytest.mark.usefixtures("labelled")
+@pytest.mark.parametrize("name", ["bogus", "", "meta"])
+def test_an_unknown_device_gets_the_names_of_devices(eq, name: str) -> None:
+    pytest.importorskip("torch")
+    done = eq("score", "--logits", "big.npz", "--device", name)
+    assert done.exit_code == 2
+    assert f"no device is called {name!r}" in done.stderr
+    assert "write cuda, cuda:1, mps or cpu" in done.stderr
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_device_that_is_not_there_is_no_fault_of_the_file(eq) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.device_count() > 99:
+        pytest.skip("there are that many devices")
+    done = eq("score", "--logits", "big.npz", "--device", "cuda:99")
+    assert done.exit_code == 4
+    assert "error[E600]: there is no device cuda:99 here" in done.stderr
+    assert "big.npz" not in done.stderr
+
+
+def test_the_help_shows_how_logits_are_counted_on_a_device(eq) -> None:
+    examples = [line.strip() for line in eq("score", "--help").stdout.splitlines() if "  eq score" in line]
+    assert len(examples) == 2
+    assert any("--device cuda" in line for line in examples)
+    assert max(map(len, examples)) <= 100

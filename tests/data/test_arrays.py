@@ -1,11 +1,13 @@
 """Arrays from files, and the files that are refused."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from equipoise.data import read_array, read_matrix
+from equipoise.data.arrays import array_names
 from equipoise.errors import FormatError, InputError, MissingExtraError, ShapeError, UnknownNameError
 
 MATRIX = np.arange(6.0).reshape(2, 3)
@@ -145,3 +147,14 @@ def test_safetensors_without_the_package_says_how_to_install_it(safetensors, mon
     monkeypatch.setitem(__import__("sys").modules, "safetensors", None)
     with pytest.raises(MissingExtraError):
         read_array(safetensors)
+
+
+def test_the_arrays_of_a_file_are_listed_by_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "two.npz", b=np.ones(2), a=np.zeros(3))
+    np.save(tmp_path / "one.npy", np.ones(2))
+    assert array_names(tmp_path / "two.npz") == ["a", "b"]
+    assert array_names(f"{tmp_path / 'two.npz'}:a") == ["a", "b"]
+    assert array_names(tmp_path / "one.npy") == []
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "two.npz").read_bytes()[:40])
+    with pytest.raises(FormatError, match=r"cut\.npz is not a readable"):
+        array_names(tmp_path / "cut.npz")

@@ -30,6 +30,32 @@ def test_a_header_is_no_edge_and_decides_the_order(file):
     assert edges(file("node,id\n")) == [("node", "id")]
 
 
+@pytest.mark.parametrize(
+    ("header", "upside_down"),
+    [
+        ("child_account,parent_account", False),
+        ("account,belongs_to", False),
+        ("ParentId,ChildId", True),
+        ("Account No,Parent Account No", False),
+    ],
+)
+def test_a_header_of_other_words_is_known_where_they_stand_nowhere_else(file, header, upside_down):
+    found = edges(file(f"{header}\nb,a\nc,a\n"))
+    assert found == ([("a", "b"), ("a", "c")] if upside_down else [("b", "a"), ("c", "a")])
+    first, second = header.split(",")
+    assert edges(file(f"{header}\nb,{first}\n"))[0] == (first, second)
+
+
+@pytest.mark.parametrize("line", ["Bank account,Asset account", "item,category", "a,the", "cash,assets"])
+def test_a_first_edge_that_does_not_read_like_names_of_columns_stays_one(file, line):
+    assert edges(file(f"{line}\nc,b\n"))[0] == tuple(line.split(","))
+
+
+def test_semicolons_and_tabs_separate_where_there_is_no_comma(file):
+    for text in ("child;parent\nb,1;a,1\n", "child\tparent\nb,1\ta,1\n"):
+        assert edges(file(text)) == [("b,1", "a,1")]
+
+
 def test_a_header_may_name_a_weight_which_is_passed_over(file):
     assert edges(file("id1,id2,weight\na,b,1\nc,b,0.5\n")) == [("a", "b"), ("c", "b")]
     assert edges(file("parent\tchild\tweight\nb\ta\t1\n", "tree.tsv")) == [("a", "b")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
+import socket
 import warnings
 from pathlib import Path
 
@@ -114,10 +116,35 @@ def test_folders_without_a_model_are_sentences(tmp_path: Path):
         load(f"st:{tmp_path}")
 
 
-def test_a_hub_that_cannot_be_reached_is_a_sentence(monkeypatch):
+@pytest.fixture
+def absent_hub(monkeypatch: pytest.MonkeyPatch):
+    """A hub at a port where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    return constants
+
+
+def test_a_hub_that_cannot_be_reached_is_a_sentence(absent_hub):
     with pytest.raises(MissingExtraError, match="could not be loaded from the hub") as caught:
         load("st:nobody/no-such-model-anywhere")
     assert "minilm" in caught.value.hint
+
+
+def test_a_hub_that_does_not_answer_is_asked_once_and_its_log_kept_still(absent_hub, monkeypatch, caplog):
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    log = logging.getLogger("huggingface_hub")
+    monkeypatch.setattr(log, "propagate", True)
+    before = log.level
+    with pytest.raises(MissingExtraError):
+        load("st:nobody/no-such-model-anywhere")
+    assert slept == [], "nothing is tried again"
+    assert caplog.records == []
+    assert log.level == before
+    assert absent_hub.HF_HUB_OFFLINE is False, "only our own loading is done without the hub"
 
 
 def test_code_of_a_model_is_not_run_unasked(tiny_bert: Path, tmp_path: Path):

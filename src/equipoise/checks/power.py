@@ -29,8 +29,8 @@ def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
     yield Complaint(
         f"{first.a}, {first.b}",
         f"the difference of {figure(abs(first.difference), decimals(first.interval))} on "
-        f"{comparison.primary} would take about {first.needed.value:,.0f} units to show, "
-        f"and there are {first.n:,}{more}",
+        f"{comparison.primary} would take an n of about {first.needed.value:,.0f} to show, "
+        f"and here n is {first.n:,}{more}",
         tuple(map(_evidence, open_pairs)),
     )
 
@@ -38,7 +38,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Complaint]:
 def _evidence(seen: Contrast) -> str:
     return (
         f"{seen.a} minus {seen.b.removesuffix(':')}: {signed(seen.difference, decimals(seen.interval))}, "
-        f"adjusted p {p_value(seen.adjusted)}, n {seen.n}, units needed {seen.needed.value:.0f}"
+        f"adjusted p {p_value(seen.adjusted)}, n {seen.n}, n needed {seen.needed.value:.0f}"
     )
 
 

@@ -14,15 +14,18 @@ from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import Metric
 from equipoise.stats.numbers import decimals, figure, span
 from equipoise.stats.result import Estimate
-from equipoise.types import Direction, Floats, Severity, Ties
+from equipoise.types import Direction, Finding, Floats, Severity, Ties
 
 TIES = "EQ301"
 UNKNOWN_CANDIDATES = "EQ110"
 TIED_SHARE = 0.01
+TIED_REACH = 0.001
+"""How far the order of equal scores must move the figure before ties deserve a word."""
 CEILING_MARGIN = 0.02
 CEILING_SHARE = 0.9
 ROUNDING = 1e-12
 TIE_PLACES = 4
+REACH = "optimistic minus pessimistic"
 
 
 def unknown_candidates(scored: Scored) -> Iterator[Complaint]:
@@ -39,7 +42,7 @@ def unknown_candidates(scored: Scored) -> Iterator[Complaint]:
 
 
 def ties(scored: Scored) -> Iterator[Complaint]:
-    """EQ301: more than 1 % of the relevant items share their score with another candidate."""
+    """EQ301: more than 1 % of the relevant items tie with another candidate, and that moves the figure."""
     ranking = scored.ranking
     if ranking is None or not ranking.has_ties:
         return
@@ -50,17 +53,25 @@ def ties(scored: Scored) -> Iterator[Complaint]:
     metric = scored.primary
     bounds = [metric.measure(ranking.ordered(each)).value for each in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
     low, high = min(bounds), max(bounds)
+    if high - low < TIED_REACH:
+        return
     yield Complaint(
         scored.system,
         f"{share:.1%} of the relevant items tie with another candidate; depending on the order of equal "
-        f"scores {metric.name} {_range(low, high)}",
+        f"scores {metric.name} lies between {figure(low, TIE_PLACES)} and {figure(high, TIE_PLACES)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
-            f"{metric.name} optimistic minus pessimistic: {figure(high - low, 6)}",
+            f"{metric.name} {REACH}: {figure(high - low, 6)}",
         ),
     )
 
 
+def is_of_primary(finding: Finding) -> bool:
+    """Whether a finding is about ties as the metric that was named first sees them: another sees others."""
+    return finding.code == TIES and any(REACH in line for line in finding.evidence)
+
+
+NO_CUTOFF = "use more candidates or more units; or accept that nothing was learnt"
 OF_OTHER_DOCUMENTS = "see whether the findings were given to the documents that they come from"
 MORE_DOCUMENTS = (
     "measure on more documents, or raise the threshold so that fewer terms are found by luck; or accept that "
@@ -90,7 +101,7 @@ def not_above_chance(scored: Scored) -> Iterator[Complaint]:
             scored.system,
             _beside_chance(within, "which is not shown to be better than knowing nothing"),
             tuple(map(_figures, within)),
-            MORE_DOCUMENTS if sets else "",
+            MORE_DOCUMENTS if sets else _out_of_luck(scored, within),
         )
 
 
@@ -114,10 +125,10 @@ def ceiling(scored: Scored) -> Iterator[Complaint]:
         )
 
 
-def _range(low: float, high: float) -> str:
-    """Between which ends a figure lies, or that its ends agree in print."""
-    ends = figure(low, TIE_PLACES), figure(high, TIE_PLACES)
-    return f"stays at {ends[0]}" if ends[0] == ends[1] else f"lies between {ends[0]} and {ends[1]}"
+def _out_of_luck(scored: Scored, estimates: list[Estimate]) -> str:
+    """What could lift figures above chance; a smaller cutoff only where there is one."""
+    cutoffs = [getattr(scored.metrics.get(each.metric), "k", None) for each in estimates]
+    return "" if any(k is not None and k > 1 for k in cutoffs) else NO_CUTOFF
 
 
 def _margins(estimate: Estimate) -> tuple[float, float]:
@@ -190,9 +201,9 @@ When a relevant item has the same score as other candidates, its rank depends on
 in order. Programs that sort keep the input order, which often lists the right answer first; then even a
 constant score earns a perfect mark. Here a metric is its expectation over all orders of equal scores
 (McSherry and Najork, 2008), so luck earns the chance level. More than 1 % of tied relevant items still
-deserve a look: the range between the best and the worst order is how much of the figure is not decided
-by the scores.""",
-        remedy="keep more digits of the scores (float64, no rounding), or break ties in the system itself",
+deserve a look where they move the figure by .001 or more: the range between the best and the worst order is
+how much of it is not decided by the scores.""",
+        remedy="keep more digits of the scores where they were rounded, or break ties in the system itself",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5, "c": 0.1}})

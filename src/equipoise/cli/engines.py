@@ -41,13 +41,22 @@ def spread_over(engine: Engine, *, cores: int = 1) -> Spread | None:
 
 
 @contextmanager
-def running(engine: Engine, out: Output) -> Iterator[Engine]:
-    """The engine at work; says where that is, and what was lost on the way."""
+def running(engine: Engine, out: Output, unit: str = "a piece of the work") -> Iterator[Engine]:
+    """The engine at work; says where that is, and what is lost on the way. ``unit`` is what a cell is."""
+    engine.unit, engine.tell = unit, out.note
     with engine:
         if engine.name != "local":
             out.note(f"running on {engine.place}")
         try:
             yield engine
         finally:
-            for note in engine.notes:
-                out.note(note)
+            _tell_of_cache(out)
+
+
+def _tell_of_cache(out: Output) -> None:
+    """Warn where vectors could not be kept, such as on a full disk: the next run makes them again."""
+    from equipoise.embed.cache.cache import Cache
+
+    kept = Cache.default()
+    for trouble in kept.troubles if kept is not None else ():
+        out.note(f"warning: {trouble.subject}: {trouble.sentence}; {trouble.remedy}")

@@ -124,20 +124,19 @@ def index_quality(
         parameters={"store": described(spec), "geometry": geometry, "k": k, **given},
     )
     held = collection or _collection(begun, geometry, given)
-    with (
-        running(engine, out),
-        _mapper(engine, output, system) as over,
-        open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
-    ):
-        with _Bars(out) as bars:
+    with running(engine, out), _mapper(engine, output, system) as over:
+        with (
+            open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
+            _Bars(out) as bars,
+        ):
             found = task.index_quality(
                 opened, shards, points, k, threads=threads, over=over, watch=bars.watch
             )
-        exact = opened.exact
-    result = found.result(system, level=level, resamples=resamples, seed=seed)
-    _show(out, result, found, exact=exact)
-    if output is not None:
-        _keep(out, result, found, begun, Path(output))
+            exact = opened.exact
+        result = found.result(system, level=level, resamples=resamples, seed=seed)
+        _show(out, result, found, exact=exact)
+        if output is not None:
+            _keep(out, result, found, begun, Path(output))
     if found.stopped:
         out.note(f"caution: {found.stopped}; {len(found.recall):,} of {len(points):,} queries were answered")
     return exits.FAILED_UNITS if found.stopped else exits.DONE
@@ -145,7 +144,7 @@ def index_quality(
 
 @contextmanager
 def _mapper(engine: Engine, output: str | None, system: str) -> Iterator[Mapper | None]:
-    """How shards are searched on the engine; what is finished lies beside the run until that is whole."""
+    """How shards are searched on the engine; what is finished lies beside the run until that is written."""
     if engine.name == "local":
         yield None
         return

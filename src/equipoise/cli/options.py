@@ -221,7 +221,11 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return _joined(
         click.option("--qrels", type=click.Path(), help="The truth for run files: TREC, TSV, JSON, ..."),
-        click.option("--targets", type=click.Path(), help="The right column of each row of logits (.npy)."),
+        click.option(
+            "--targets",
+            type=click.Path(),
+            help="The right column of each row of logits; if left out, the array targets of their file.",
+        ),
         click.option("--padding", type=int, multiple=True, help="A column of the logits that is no class."),
         click.option("--corpus-size", type=int, help="How many documents could have been retrieved."),
         click.option("--run-tag", metavar="NAME", help="Accept TREC lines without their last field."),

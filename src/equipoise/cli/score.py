@@ -28,11 +28,13 @@ from equipoise.stats.result import Result
 HELP = """
 \b
   eq score --run a.trec --run b.trec --qrels truth.qrels -m nDCG@10 -m MRR
-  eq score --logits scores.npy --targets y.npy -m "Acc@{1,5,10}" -o results/
+  eq score --logits big.safetensors --device cuda -m "Acc@{1,5,10}" -o results/
 
 Score systems against a truth. Every figure comes with its interval, the number of units,
 the undefined ones, and the chance level. Runs are TREC, JSON, JSONL, CSV, TSV or parquet,
 plain or gzipped; "-" is standard input; NAME=path gives a system a name of its own.
+Logits are a matrix in .npy, .npz or .safetensors, their targets the right column of each row:
+the array "targets" of the same file, or --targets y.npy. With --device they are counted there.
 With -o each system leaves a run directory, which eq compare reads. With --like the figures
 are those that another library would print; eq why says how they differ from ours.
 """

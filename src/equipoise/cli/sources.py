@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from equipoise.cli.namesakes import fitting
-from equipoise.data.arrays import read_array, read_matrix, split_member
+from equipoise.data.arrays import array_names, read_array, read_matrix, split_member
 from equipoise.data.runs import read_qrels, read_run
 from equipoise.data.text import STDIN
 from equipoise.data.trec import Qrels
@@ -147,20 +147,21 @@ class Reading:
         return Ranking.from_runs(judgements, run, corpus_size=self.corpus_size)
 
     def _from_logits(self, source: Source, labels: bool) -> Evidence:
-        if self.targets is None:
-            raise ParameterError(
-                f"the logits in {source.path} need targets", hint="name them: --targets y.npy"
-            )
-        logits = read_matrix(source.path)
-        targets = read_array(self.targets, ndim=1)
+        if self.device is not None:
+            from equipoise.geometry.device import torch_device
+
+            torch_device(self.device)  # said before anything is read, and not of a file
+        scores, truth = self._arrays(source)
+        logits = read_matrix(scores)
+        targets = read_array(truth, ndim=1)
         if len(targets) != len(logits):
             raise ShapeError(
-                f"{self.targets} has {len(targets)} targets for {len(logits)} rows in {source.path}",
+                f"{truth} has {len(targets)} targets for {len(logits)} rows in {source.path}",
                 hint="there must be one target a row",
             )
         if targets.dtype.kind not in "iu":
             raise InputError(
-                f"{self.targets} holds {targets.dtype} values, where column numbers are needed",
+                f"{truth} holds {targets.dtype} values, where column numbers are needed",
                 hint="save the targets as integers",
             )
         with _naming(source.path):
@@ -171,6 +172,20 @@ class Reading:
                 return found.labels if labels else found.ranking
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
+
+    def _arrays(self, source: Source) -> tuple[str, str]:
+        """Where the logits and the targets lie; one file may hold both, under these names."""
+        file, member = split_member(source.path)
+        names = array_names(source.path)
+        scores = f"{file}:logits" if member is None and len(names) > 1 and "logits" in names else source.path
+        if self.targets is not None:
+            return scores, self.targets
+        if "targets" in names and names != ["targets"]:
+            return scores, f"{file}:targets"
+        raise ParameterError(
+            f"the logits in {source.path} need targets",
+            hint="name them: --targets y.npy, or keep them as targets in the same .npz or .safetensors file",
+        )
 
 
 def needs_labels(metrics: Sequence[str], catalogue: Catalogue) -> bool:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError
 from equipoise.types import need
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 _MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors)):(?P<member>.+)", re.IGNORECASE | re.DOTALL)
 _SIGNATURES = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
@@ -51,6 +52,16 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
             f"{shown(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
         )
     return array
+
+
+def array_names(path: PathLike) -> list[str]:
+    """The names of the arrays in an .npz or .safetensors file, sorted; the one of a .npy file has none."""
+    file, _ = split_member(path)
+    suffix = file.suffix.casefold()
+    if suffix not in (".npz", ".safetensors"):
+        return []
+    _check_signature(file, suffix)
+    return sorted(_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
 
 
 def read_matrix(path: PathLike) -> Array:
@@ -98,7 +109,7 @@ def _check_signature(path: Path, suffix: str) -> None:
     )
 
 
-def _guarded(reader: Callable[[Path, str | None], Array], path: Path, member: str | None) -> Array:
+def _guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
     try:
         return reader(path, member)
     except EquipoiseError:
@@ -127,6 +138,16 @@ def _npz(path: Path, member: str | None) -> Array:
     if not isinstance(array, np.ndarray):
         raise FormatError(f"{shown(path)} holds {name}, which is no array")
     return array
+
+
+def _npz_names(path: Path, member: str | None) -> list[str]:
+    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return list(archive.files)
+
+
+def _safetensors_names(path: Path, member: str | None) -> list[str]:
+    with need("safetensors", extra="torch").safe_open(path, framework="numpy") as archive:
+        return list(archive.keys())
 
 
 def _safetensors(path: Path, member: str | None) -> Array:

@@ -44,7 +44,8 @@ def write_bytes(path: PathLike, data: bytes) -> None:
         with replaced_file(target) as stream:
             stream.write(data)
     except (OSError, ValueError) as error:
-        hint = "" if target.parent.is_dir() else f"make the folder first: mkdir -p {target.parent}"
+        there = target.parent.is_dir()
+        hint = "choose another folder" if there else f"make the folder first: mkdir -p {target.parent}"
         raise unwritten(path, error, hint=hint) from error
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from equipoise.data.tables import DELIMITERS, format_of, records
+from equipoise.data.edge_header import Roles, known_roles, likely_roles
+from equipoise.data.tables import delimiter_of, format_of, records
 from equipoise.data.text import PathLike, TextFile, open_text
 from equipoise.errors import DuplicateError, FormatError, InputError
 
 Edge = tuple[str, str]
 
-_ROLES = {
-    **dict.fromkeys(("child", "child_id", "node", "id", "source", "id1"), "child"),
-    **dict.fromkeys(("parent", "parent_id", "target", "id2"), "parent"),
-}
 _WEIGHT = "weight"
 """A third column that many closure files carry; no weight changes who is whose parent."""
 
@@ -22,17 +19,15 @@ def edges(path: PathLike) -> list[Edge]:
     """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
 
     A first line that names the columns is a header, and then decides their order; it may name a third
-    column ``weight``, which is passed over. An edge given twice and a cycle are errors; forests and
-    several parents are not.
+    column ``weight``, which is passed over. Names that are not known make a header where they read like
+    names of columns and stand nowhere else. An edge given twice and a cycle are errors; forests and several
+    parents are not.
     """
     file = open_text(path)
-    form = format_of(path)
-    if form not in DELIMITERS:
-        form = "tsv" if "\t" in file.first_line else "csv"
-    lines = records(file, DELIMITERS[form])
+    lines = records(file, delimiter_of(file, format_of(path)))
     if not lines:
         raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
-    named, weighted = _header([each.strip().casefold() for each in lines[0][1]])
+    named, weighted = _header(lines)
     found: dict[Edge, int] = {}
     for line, fields in lines[1:] if named else lines:
         left, right = _pair(file, line, fields[:-1] if weighted else fields)
@@ -60,13 +55,13 @@ def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
     return cleaned[0], cleaned[1]
 
 
-def _header(fields: list[str]) -> tuple[tuple[str, str] | None, bool]:
+def _header(lines: list[tuple[int, list[str]]]) -> tuple[Roles | None, bool]:
     """What a first line calls its two ids, and whether a weight follows; None when it is an edge."""
-    weighted = len(fields) == 3 and fields[2] == _WEIGHT
-    roles = tuple(_ROLES.get(each, "") for each in (fields[:2] if weighted else fields))
-    if sorted(roles) != ["child", "parent"]:
-        return None, False
-    return (roles[0], roles[1]), weighted
+    fields = lines[0][1]
+    weighted = len(fields) == 3 and fields[2].strip().casefold() == _WEIGHT
+    ids = fields[:2] if weighted else fields
+    roles = known_roles(ids) or likely_roles(ids, (each.strip() for _, row in lines[1:] for each in row))
+    return (roles, weighted) if roles else (None, False)
 
 
 def _refuse_cycle(file: TextFile, line_of: dict[Edge, int]) -> None:

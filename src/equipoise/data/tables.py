@@ -95,11 +95,22 @@ def format_of(path: PathLike) -> str | None:
     return FORMATS.get(Path(name).suffix)
 
 
-def parse_table(file: TextFile, form: str) -> Table:
-    """The rows of a text file that is already open."""
+def delimiter_of(file: TextFile, form: str | None) -> str:
+    """What separates the fields of a CSV or TSV: what its suffix says, or what its first line has instead.
+
+    A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
+    the comma is the decimal mark. A file whose suffix says nothing is read by tabs, if it has any.
+    """
+    usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
+    first = file.first_line
+    return next((each for each in usual if each in first), DELIMITERS.get(form or "", ","))
+
+
+def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Table:
+    """The rows of a text file that is already open; a ``delimiter`` replaces that of the format."""
     if form == "json":
         return table_of_json(file, parse_json(file))
-    numbered = parse_lines(file) if form == "jsonl" else _delimited(file, DELIMITERS[form])
+    numbered = parse_lines(file) if form == "jsonl" else _delimited(file, delimiter or DELIMITERS[form])
     table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
     for index, row in enumerate(table.rows):
         if not isinstance(row, dict):

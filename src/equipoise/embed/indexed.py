@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.stores import RecallReport, Store, index_recall
 from equipoise.embed.stores import store as open_store
 from equipoise.embed.stores.fill import Block, fill
+from equipoise.embed.stores.shown import without_secrets
 from equipoise.errors import ParameterError
 from equipoise.geometry import Geometry, Neighbours, nearest
 from equipoise.types import Ints
@@ -19,7 +19,7 @@ from equipoise.types import Ints
 RECALL_QUERIES = 200
 """So many queries, evenly spread, tell the recall of an index to a percent or so."""
 
-_PASSWORD = re.compile(r"://([^/:@]*):[^/]*@")
+_REMEDY = "delete that collection: the same command makes it anew and fills it"
 
 
 class Indexed:
@@ -35,6 +35,8 @@ class Indexed:
 
     def __init__(self, store: Store, documents: int) -> None:
         self.store = store
+        self.sent = 0
+        """How many documents the last ``fill`` has sent."""
         # Stores settle ties by id: with leading zeros that is the order of the documents.
         digits = len(str(documents - 1))
         self.ids = [f"{row:0{digits}}" for row in range(documents)]
@@ -66,7 +68,7 @@ class Indexed:
                 part = slice(first, first + size)
                 yield first, self.ids[part], vectors[part], texts[part]
 
-        fill(self.store, len(texts), blocks, watch)
+        self.sent = fill(self.store, len(texts), blocks, watch, remedy=_REMEDY)
 
     def search(self, queries: Vectors, k: int) -> Neighbours:
         """The store's answer as rows of documents.
@@ -90,7 +92,7 @@ class Indexed:
             return None
         sample = queries[np.unique(np.linspace(0, len(queries) - 1, RECALL_QUERIES).astype(np.int64))]
         exact = nearest(sample, vectors, k, geometry=geometry, threads=threads)
-        return index_recall(self.store, sample, exact, k, ids=self.ids)
+        return index_recall(self.store, sample, exact, k, ids=self.ids, corpus=vectors)
 
 
 def described(store: str | Store) -> str:
@@ -101,7 +103,7 @@ def described(store: str | Store) -> str:
     """
     if isinstance(store, Store):
         return store.kind
-    return _PASSWORD.sub(r"://\1@", store).partition("?")[0]
+    return without_secrets(store)
 
 
 def _collection(model: str, geometry: Geometry, texts: Sequence[str]) -> str:
@@ -114,17 +116,17 @@ def _collection(model: str, geometry: Geometry, texts: Sequence[str]) -> str:
 def _require_empty(store: Store, dims: int, geometry: Geometry) -> None:
     if store.dims != dims:
         raise ParameterError(
-            f"{store!r} cannot take the model's vectors, which have {dims}",
+            f"{store.named} cannot take the model's vectors, which have {dims}",
             hint=f"open the store with dims={dims}",
         )
     if store.geometry != geometry.name:
         raise ParameterError(
-            f"{store!r} compares by {store.geometry}, and the system by {geometry.name}",
+            f"{store.named} compares by {store.geometry}, and the system by {geometry.name}",
             hint=f"open the store with geometry={geometry.name!r}",
         )
     if count := store.count():
         raise ParameterError(
-            f"{store!r} holds {count:,} vectors already",
+            f"{store.named} holds {count:,} vectors already",
             hint="give an empty collection, or a spec: a system then makes one of its own",
         )
 

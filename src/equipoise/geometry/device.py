@@ -26,6 +26,9 @@ PRECISIONS = ("full", "tf32", "bf16")
 SHARE = 0.4
 """Of the free memory that a block of scores may take: comparing and selecting need as much again."""
 
+KINDS = ("cuda", "mps", "xpu", "cpu")
+"""Kinds of devices that hold numbers; torch has names for others that do not."""
+
 _GROUP = 64
 """Neighbouring columns whose largest score stands for them all."""
 
@@ -43,14 +46,24 @@ def torch_device(name: Any) -> Any:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise UnknownNameError.of("device", str(name), ("cuda", "cuda:0", "mps", "cpu")) from error
+        raise _unknown(name) from error
+    if device.type not in KINDS:
+        raise _unknown(name)
     there = {
         "cuda": lambda: torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available,
+        "xpu": torch.xpu.is_available,
     }
     if not there.get(device.type, lambda: True)():
         raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
     return device
+
+
+def _unknown(name: Any) -> UnknownNameError:
+    known = ("cuda", "cuda:1", "mps", "cpu")
+    return UnknownNameError.of(
+        "device", str(name), known, more=f"write {', '.join(known[:-1])} or {known[-1]}"
+    )
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,10 @@ def as_points(values: ArrayLike, subject: str = "the points", dtype: DTypeLike |
             hint="a single vector v becomes v[None, :]" if array.ndim == 1 else "",
         )
     if array.shape[1] == 0:
-        raise ShapeError(f"{subject} have no coordinates: their shape is {array.shape}")
+        raise ShapeError(
+            f"{subject} have no coordinates: their shape is {array.shape}",
+            hint="give one column a dimension, and one at least",
+        )
     return array.astype(dtype or _float_type(array.dtype), copy=False)
 
 

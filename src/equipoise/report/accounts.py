@@ -19,10 +19,6 @@ from equipoise.types import Finding
 MOST_SLICES = 12
 """Of more branches than this the largest are shown."""
 SINGLE = "Every node has one relative at most, so that MAP is the mean reciprocal rank."
-EQUALLY_FAR = (
-    "combinatorial keeps the distances of the tree, in which the parent and the children of a node are "
-    "equally far: no embedding that does so ranks every parent first, and what orders the two is rounding."
-)
 RELATIVES = {
     "parent": "its parent",
     "ancestors": "its ancestors",
@@ -105,11 +101,11 @@ def accounts_columns(edition: AccountsEdition) -> list[Column]:
         *_estimated("MR", [row.mean_rank for row in rows], level, rank=3),
         *_estimated("MAP", [row.map for row in rows], level, rank=2),
         Column("Spearman", [figure(row.spearman.value, 2) for row in rows], right=True, rank=1),
-        Column("median", [figure(row.median_rank.value, 1) for row in rows], right=True, rank=4),
+        Column("median", [figure(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True),
     ]
     if not edition.single:
         macro = [figure(row.macro_mean_rank.value, 2) for row in rows]
-        columns.append(Column("MR over nodes", macro, right=True, rank=5))
+        columns.append(Column("MR over nodes", macro, right=True, rank=5, extra=True))
     if edition.comparison is not None:
         bands = edition.comparison.bands
         columns.append(Column("band", ["".join(bands[row.system]) for row in rows]))
@@ -161,8 +157,6 @@ def captions(edition: AccountsEdition) -> list[str]:
             f"Every trained embedding was tried at the learning rates {rates}, and its lowest loss was kept; "
             "euclidean and random stand beside as baselines."
         )
-    if any(row.system.startswith("combinatorial") for row in edition.rows) and edition.relation == "parent":
-        told.append(EQUALLY_FAR)
     if edition.comparison is not None:
         told.append(f"Embeddings that share a letter cannot be told apart on {edition.comparison.primary}.")
     return told

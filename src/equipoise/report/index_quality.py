@@ -10,6 +10,9 @@ from equipoise.report.terminal import Paragraph, heading
 from equipoise.stats.numbers import count, decimals, figure, percent, span
 from equipoise.stats.result import Estimate, Result
 
+_UNITS = {"fraction": "", "queries a second": "queries/s"}
+"""Units as they stand beside a figure: a share needs none."""
+
 
 def index_quality_report(
     result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False
@@ -18,14 +21,14 @@ def index_quality_report(
     recall, *_ = result.estimates.values()
     vectors = int(result.settings["vectors"])
     rows = [_cells(each) for each in result.estimates.values()]
-    names, values, reaches, units, n = zip(*rows, strict=True)
+    names, values, units, reaches, n = zip(*rows, strict=True)
     table = FittedTable(
         [
             Column("figure", names),
             Column("estimate", values, right=True),
+            Column("unit", units),
             Column(f"{percent(recall.interval.level)} interval", reaches, right=True, rank=1),
-            Column("unit", units, rank=2),
-            Column("n", n, right=True, rank=3),
+            Column("n", n, right=True, rank=2),
         ]
     )
     parts: list[Any] = [heading(f"{result.system} on {count(vectors)} vectors"), Paragraph(""), table]
@@ -34,6 +37,7 @@ def index_quality_report(
     return [
         *parts,
         Paragraph(""),
+        *map(Paragraph, _reasons(result)),
         Paragraph(_measured(result, cost, exact=exact)),
         Paragraph(_methods(result)),
     ]
@@ -44,10 +48,19 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
     return (
         estimate.metric,
         figure(estimate.value, places),
-        span(estimate.interval, places),
-        estimate.unit,
+        _UNITS.get(estimate.unit, estimate.unit),
+        span(estimate.interval, places) if estimate.interval.known else "n/a",
         count(estimate.n),
     )
+
+
+def _reasons(result: Result) -> list[str]:
+    """Why some intervals are not known: sentences below the table, which a long cell would push apart."""
+    found: dict[str, list[str]] = {}
+    for estimate in result.estimates.values():
+        if not estimate.interval.known:
+            found.setdefault(estimate.interval.reason, []).append(estimate.metric)
+    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in found.items()]
 
 
 def _places(value: float) -> int:

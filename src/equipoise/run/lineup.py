@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.scores import TIES
+from equipoise.checks.scores import is_of_primary
 from equipoise.checks.subjects import Scored
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
@@ -199,9 +199,9 @@ def _led_by(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any
     metrics = {name: known[name] for name in names if name in known}
     if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
         return result
-    seen = {finding.code: finding for finding in examine(Scored(result, metrics))}
-    findings = tuple(seen.get(each.code, each) if each.code == TIES else each for each in result.findings)
-    return replace(result, findings=findings)
+    others = (each for each in result.findings if not is_of_primary(each))
+    anew = (each for each in examine(Scored(result, metrics)) if is_of_primary(each))
+    return replace(result, findings=(*others, *anew))
 
 
 def _renamed(result: Result, system: str) -> Result:

@@ -20,7 +20,8 @@ from equipoise.embed.stores import Store
 from equipoise.embed.stores.base import Hits
 from equipoise.embed.stores.fill import Block
 from equipoise.embed.stores.fill import fill as fill_store
-from equipoise.embed.stores.recall import recalls
+from equipoise.embed.stores.recall import recalls, scores_in
+from equipoise.embed.stores.same import refuse_other_vectors
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.geometry import Points, as_points
 from equipoise.geometry.sharded import Mapper, nearest_in_shards
@@ -30,6 +31,9 @@ from equipoise.tasks.index_figures import IndexQuality
 
 BATCH = 256
 """Queries of a request when throughput is measured."""
+
+REMEDY = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
+"""What helps where a store holds something else."""
 
 Watch = Callable[[str, int, int], None]
 """Told what is going on, how much of it is done, and how much there is."""
@@ -48,8 +52,10 @@ def index_quality(
     """Fill the store with the corpus and measure it; ids are the numbers of the rows.
 
     ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the store
-    holds already, from a call that was interrupted, is not sent again. A store that fails between two queries
-    leaves those that were answered. ``over`` maps the shards of the exact search, such as over machines.
+    holds already, from a call that was interrupted, is not sent again; other vectors in it are refused. A hit
+    beyond the exact answer counts where its row of the corpus ties with the last one. A store that fails
+    between two queries leaves those that were answered. ``over`` maps the shards of the exact search, such
+    as over machines.
 
     >>> from equipoise.embed.stores import store
     >>> with store("memory", dims=2) as held:
@@ -82,7 +88,7 @@ def index_quality(
     return IndexQuality(
         k=k,
         vectors=len(shards),
-        recall=recalls(asked.found(), exact, width),
+        recall=recalls(asked.found(), exact, width, truth=scores_in(shards, points, store.geometry)),
         seconds=np.array(asked.seconds),
         fill_seconds=filled,
         build_seconds=built,
@@ -93,13 +99,15 @@ def index_quality(
 
 
 def fill(store: Store, shards: Shards, watch: Watch) -> float:
-    """Put the corpus into the store, going on behind what it holds; the seconds that this took."""
+    """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
     start = perf_counter()
+    refuse_other_vectors(store, len(shards), shards.take, remedy=REMEDY)
     fill_store(
         store,
         len(shards),
         partial(_blocks, shards),
         lambda done: watch("filling the store", done, len(shards)),
+        remedy=REMEDY,
     )
     return perf_counter() - start
 
@@ -169,7 +177,7 @@ def _check(store: Store, shards: Shards, queries: Points, k: int) -> None:
     Asked.of(queries, store.geometry, shards.dims, shards.dtype)
     if store.dims != shards.dims:
         raise ParameterError(
-            f"{store!r} cannot take vectors of {shards.dims} dimensions",
+            f"{store.named} cannot take vectors of {shards.dims} dimensions",
             hint=f"open it with dims={shards.dims}",
         )
 

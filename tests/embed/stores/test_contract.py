@@ -235,3 +235,16 @@ def test_an_unknown_collection_gets_a_suggestion(make_persistent: Any) -> None:
     with pytest.raises(UnknownNameError) as far:
         make_persistent.again("something-else-entirely")
     assert "dims=" in far.value.hint
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_vectors_are_found_again_by_their_ids(make: Any, geometry: str) -> None:
+    rows = np.array([[3.0, 4.0], [0.5, -0.25], [1.0, 0.0]], dtype=np.float32)
+    made = make(2, geometry=geometry)
+    made.add(["a", "b", "c"], rows)
+    made.delete(["c"])
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True) if geometry == "cosine" else np.ones((3, 1))
+    found = made.vectors(["b", "c", "a"])
+    np.testing.assert_allclose(found[[0, 2]], (rows / lengths)[[1, 0]], rtol=1e-6)
+    assert np.isnan(found[1]).all()
+    assert made.vectors([]).shape == (0, 2)

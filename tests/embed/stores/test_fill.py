@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ from click.testing import CliRunner, Result
 from equipoise.cli.program import cli
 from equipoise.embed.indexed import Indexed
 from equipoise.embed.stores import Store, store
+from equipoise.embed.stores.postgres import without_password
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.geometry import geometry
-from toy_ontology import obo
+from toy_ontology import TERMS, obo
 
 TEXTS = [f"text {number}" for number in range(25)]
 VECTORS = np.random.default_rng(0).normal(size=(25, 3)).astype(np.float32)
@@ -70,6 +73,77 @@ def test_a_collection_of_something_else_is_noticed() -> None:
         made.add(["other"], np.ones((1, 3)))
         with pytest.raises(StoreError, match="holds 26 vectors after 25 were put into it"):
             Indexed(made, len(TEXTS)).fill(VECTORS, TEXTS)
+
+
+def test_a_store_that_lost_documents_gets_all_of_them_once(make: Any, sent: list[int]) -> None:
+    made = make(3, geometry="dot")
+    indexed = Indexed(made, len(TEXTS))
+    indexed.fill(VECTORS, TEXTS)
+    assert indexed.sent == 25
+    made.delete([indexed.ids[2], indexed.ids[9]])
+    sent.clear()
+    indexed.fill(VECTORS, TEXTS)
+    assert sent == [5] + [5] * 5
+    assert (made.count(), indexed.sent) == (25, 25)
+    indexed.fill(VECTORS, TEXTS)
+    assert indexed.sent == 0
+
+
+def test_a_store_is_named_as_people_name_it(make_persistent: Any) -> None:
+    made = make_persistent(3, geometry="dot")
+    made.add([f"other {number}" for number in range(30)], np.ones((30, 3)))
+    with pytest.raises(ParameterError, match="holds 30 vectors") as error:
+        Indexed(made, len(TEXTS)).fill(VECTORS, TEXTS)
+    assert error.value.sentence.startswith(f"the collection {made.collection!r} of {made.kind}:")
+    assert "<" not in error.value.sentence
+    assert "delete that collection" in str(error.value.hint)
+
+
+def test_building_tells_what_the_store_holds_and_how_to_ask_it(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    obo(tmp_path / "toy.obo", TERMS.replace("Coughing", "A cough that is told"))
+    shown = f"pgvector:{without_password(postgres)[0]}"
+    words = (*BUILD, *MODEL, "--store", f"pgvector:{with_password(postgres)}")
+    first = eq(*words)
+    assert first.exit_code == 0, first.output
+    assert f"{shown}: 17 vectors, 17 sent now" in first.stdout
+    told = first.stdout.partition("Next: ")[2].strip()
+    assert told.startswith("eq phenotypes query seizures --model-name hash --multi-vector")
+    # What else the address says is needed to reach the server again.
+    assert shlex.split(told)[-1].partition("?") == (shown, "?", postgres.partition("?")[2])
+    assert "without its password" in first.stderr
+    again = eq(*words, "-v")
+    assert f"{shown}: 17 vectors, all there already" in again.stdout
+    facts = json.loads(eq(*words, "--json").stdout)["indexes"][0]["store"]
+    assert (facts["store"], facts["vectors"], facts["sent"]) == (shown, 17, 0)
+    assert facts["collection"] in again.stdout
+    assert "s3cret" not in first.output + again.output + str(facts)
+
+
+def test_building_and_asking_mend_a_store_that_lost_a_vector(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    obo(tmp_path / "toy.obo", TERMS.replace("Coughing", "A cough that is lost"))
+    words = (*BUILD, *MODEL, "--store", f"pgvector:{postgres}", "--json")
+    facts = json.loads(eq(*words).stdout)["indexes"][0]["store"]
+    query = ("phenotypes", "query", "seizure", *BUILD[3:], *MODEL, "--store", f"pgvector:{postgres}")
+    for command in (words, query):
+        with store(f"pgvector:{postgres}", collection=facts["collection"]) as held:
+            assert held.delete(["03"]) == 1
+        ended = eq(*command)
+        assert ended.exit_code == 0, ended.output
+        with store(f"pgvector:{postgres}", collection=facts["collection"]) as held:
+            assert held.count() == 17
+
+
+def with_password(url: str) -> str:
+    """The same address with a password, which a server that trusts everybody does not look at."""
+    scheme, _, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}://{user.partition(':')[0] if at else getpass.getuser()}:s3cret@{host}"
 
 
 def test_a_server_that_goes_away_keeps_the_blocks_that_arrived(

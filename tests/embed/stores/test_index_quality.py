@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from equipoise.cli.program import cli
 from equipoise.embed.stores import Hits, Store, store
-from equipoise.errors import PartialError, StoreError
+from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.run.store import read_run
 from equipoise.tasks.index_quality import index_quality
 
@@ -169,3 +169,56 @@ def test_a_collection_of_other_vectors_is_noticed() -> None:
         made.add([f"other {row}" for row in range(5)], ROWS[:5])
         with pytest.raises(StoreError, match="holds 705 vectors after 700 were put into it"):
             index_quality(made, ROWS, QUERIES)
+
+
+OTHERS = RNG.normal(size=(700, 6)).astype(np.float32)
+
+
+@pytest.mark.parametrize("geometry", ["cosine", "euclidean"])
+def test_a_collection_of_the_same_size_and_other_vectors_is_refused(
+    make_persistent: Any, geometry: str
+) -> None:
+    made = make_persistent(6, geometry=geometry)
+    index_quality(made, ROWS, QUERIES, 5)
+    with pytest.raises(ParameterError, match="holds other vectors: 256 of the 256") as error:
+        index_quality(made, OTHERS, QUERIES, 5)
+    assert made.collection in error.value.sentence
+    assert "--collection" in str(error.value.hint)
+    np.testing.assert_allclose(index_quality(made, ROWS, QUERIES, 5).recall.mean(), 1.0, atol=0.2)
+
+
+def test_a_part_of_other_vectors_is_refused_before_it_is_mixed() -> None:
+    with store("memory", dims=6) as made:
+        made.add([str(row) for row in range(300)], OTHERS[:300])
+        with pytest.raises(ParameterError, match="holds other vectors"):
+            index_quality(made, ROWS, QUERIES, 5)
+        assert made.count() == 300
+
+
+def test_as_many_vectors_under_other_ids_are_refused() -> None:
+    with store("memory", dims=6) as made:
+        made.add([f"other {row}" for row in range(700)], ROWS)
+        with pytest.raises(ParameterError, match="none with the id 0"):
+            index_quality(made, ROWS, QUERIES, 5)
+
+
+def test_a_lost_vector_is_sent_again(make_persistent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.embed.stores.fill.AT_ONCE", 100)
+    made = make_persistent(6)
+    index_quality(made, ROWS, QUERIES, 5)
+    made.delete(["5"])
+    found = index_quality(made, ROWS, QUERIES, 5)
+    assert found.vectors == made.count() == 700
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"), [("1", 1.0), ("2", 1.0), ("3", 0.5), ("99", 0.5), ("x", 0.5)]
+)
+def test_a_hit_counts_by_its_row_of_the_corpus_whatever_score_the_store_reports(
+    second: str, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.9, 0.3], [0.0, 1.0]], dtype=np.float32)
+    boast = Hits(np.array([["0", second]], dtype=object), np.full((1, 2), 9.0))
+    with store("memory", dims=2, geometry="dot") as made:
+        monkeypatch.setattr(made, "ask", lambda queries, k: boast)
+        assert index_quality(made, rows, [[1.0, 0.0]], 2).recall.tolist() == [expected]

@@ -125,3 +125,11 @@ def test_a_table_that_was_removed_is_a_sentence(postgres: str, admin: Any) -> No
     with pytest.raises(StoreError, match="PostgreSQL at .* refused: relation .* does not exist"):  # noqa: RUF043
         made.count()
     made.close()
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se@cret", "se?cret@x", "se#cret"])
+def test_a_password_with_a_sign_that_ends_it_is_shown_nowhere(password: str) -> None:
+    with pytest.raises(ParameterError, match="holds a sign that ends it") as error:
+        store(f"pgvector:postgresql://me:{password}@127.0.0.1:1/db", dims=2)
+    assert "cret" not in error.value.render()
+    assert "%40 for @" in error.value.render()

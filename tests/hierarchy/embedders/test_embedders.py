@@ -197,3 +197,17 @@ def test_text_embedders_read_the_names() -> None:
     np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
     with pytest.raises(ParameterError, match="dimensions, and 9999 were asked for"):
         embedder("text:wordllama").fit(tree, 9999)
+
+
+def test_negatives_under_their_usual_name_are_pointed_to_ours():
+    for name in ("negatives", "num_negatives"):
+        with pytest.raises(ParameterError) as caught:
+            embedder("lorentz", **{name: 10})
+        assert "aim='degree'" in caught.value.hint
+        assert "strangers=16" in caught.value.hint
+
+
+def test_a_burn_in_that_leaves_no_epoch_is_refused():
+    with pytest.raises(ParameterError, match="burn_in is 5, and there are 5 epochs in all"):
+        embedder("lorentz", epochs=5, burn_in=5)
+    assert embedder("lorentz", epochs=6, burn_in=5).schedule.burn_in == 5

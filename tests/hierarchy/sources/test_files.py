@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 from equipoise.hierarchy.sources.edges import read_edges, tree_of_closure
+from equipoise.hierarchy.sources.find import read_tree
 from equipoise.hierarchy.sources.json_tree import read_json
 from equipoise.hierarchy.sources.networkx_graph import from_networkx
 from equipoise.hierarchy.sources.obo import read_obo_tree
@@ -65,6 +66,32 @@ def test_a_table_without_parents_or_with_a_mistyped_column_says_so(file):
     with pytest.raises(FormatError) as caught:
         read_table(file("id,parent\n1,\n", "chart.csv"), parent="parents")
     assert caught.value.hint == "did you mean parent?"
+
+
+def test_records_may_leave_out_what_they_have_nothing_to_say_of(file):
+    records = [{"id": "a"}, {"id": "b", "parent": "a", "name": "B"}]
+    for text, name in ((json.dumps(records), "a.json"), ("\n".join(map(json.dumps, records)), "a.jsonl")):
+        tree = read_tree(file(text, name))
+        assert (tree.named_edges(), tree.names) == ([("b", "a")], ("a", "B"))
+    with pytest.raises(FormatError, match="row 1 has no id"):
+        read_json(file('[{"name": "A"}, {"id": "b", "parent": "a"}]', "a.json"))
+
+
+def test_semicolons_and_tabs_separate_a_table_without_commas_in_its_header(file):
+    for mark in (";", "\t"):
+        lines = ["id,parent,name", "1,,Assets", "11,1,Cash", "111,11,Till"]
+        text = "\n".join(line.replace(",", mark) for line in lines)
+        assert read_table(file(text, "chart.csv")).fingerprint == EXPECTED
+        assert read_tree(file(text, "chart.csv")).fingerprint == EXPECTED
+        assert read_tree(file(text, "chart.txt")).fingerprint == EXPECTED
+
+
+def test_a_first_line_that_may_be_a_header_is_told(file):
+    text = "Konto,Oberkonto\nb,a\nc,a\n"
+    tree = read_edges(file(text, "edges.csv"))
+    assert tree.source.endswith("edges.csv (line 1 was read as an edge: Konto -> Oberkonto)")
+    for sure in ("child,parent\nx,y\nb,a\n", "b,a\nc,a\n", "b,a\n"):
+        assert read_edges(file(sure, "edges.csv")).source.endswith("edges.csv")
 
 
 def test_edges_are_read_with_and_without_header_and_weight(file):

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from equipoise.data.sample import BUSINESSES, accounts
-from equipoise.errors import InputError, ParameterError
+from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.hierarchy.sources.find import read_tree
 
 CHART = [("b", "a"), ("c", "b")]
@@ -27,6 +27,9 @@ XML = (
         ("table.jsonl", '{"id":"a","parent":null}\n{"id":"b","parent":"a"}\n{"id":"c","parent":"b"}\n'),
         ("edges.tsv", "b\ta\nc\tb\n"),
         ("edges.csv", "child,parent\nb,a\nc,b\n"),
+        ("words.csv", "child_account,parent_account\nb,a\nc,b\n"),
+        ("belongs.csv", "account,belongs_to\nb,a\nc,b\n"),
+        ("known.csv", "account,parent_account\nb,a\nc,b\n"),
         ("closure.csv", "id1,id2,weight\nb,a,1\nc,b,1\n"),
         ("edges.txt", "b\ta\nc\tb\n"),
         ("nested.json", '{"id":"a","children":[{"id":"b","children":[{"id":"c"}]}]}'),
@@ -58,6 +61,58 @@ def test_what_is_no_hierarchy_says_what_could_be_one(file):
     with pytest.raises(InputError, match="no hierarchy that is known here") as caught:
         read_tree(file("w,x,y,z\n1,2,3,4\n", "table.csv"))
     assert "GnuCash" in caught.value.hint
+
+
+def test_a_table_that_is_not_understood_names_its_columns(file):
+    german = file("Konto,Oberkonto,Bezeichnung\n1,,A\n", "table.csv")
+    with pytest.raises(InputError, match="its columns are Konto, Oberkonto, Bezeichnung") as caught:
+        read_tree(german)
+    assert "--columns id=" in caught.value.hint
+    with pytest.raises(InputError, match=r"no column of parents.*its columns are id, name") as caught:
+        read_tree(file("id,name\nx,Assets\ny,Cash\n", "table.csv"))
+    assert "--columns" in caught.value.hint
+
+
+def test_columns_of_any_name_are_read_where_they_are_named(file, tmp_path):
+    named = {"id": "Konto", "parent": "Oberkonto"}
+    for text, name in [
+        ("Konto;Oberkonto;Bezeichnung\na;;A\nb;a;B\nc;b;C\n", "table.csv"),
+        ("Konto,Oberkonto\nb,a\nc,b\n", "edges.csv"),
+        ('[{"Konto": "a"}, {"Konto": "b", "Oberkonto": "a"}, {"Konto": "c", "Oberkonto": "b"}]', "flat.json"),
+    ]:
+        assert set(read_tree(file(text, name), columns=named).named_edges()) == set(CHART)
+    tree = read_tree(tmp_path / "table.csv", columns={**named, "name": "Bezeichnung"})
+    assert tree.names == ("A", "B", "C")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "columns", "sentence"),
+    [
+        (XML, "books.gnucash", {"id": "x"}, "no columns to name"),
+        ("id,parent\na,\n", "table.csv", {"business": "x"}, "no column of businesses"),
+        ("id,parent\na,\n", "table.csv", {"id": "Konto"}, "has no column Konto"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(file, text, name, columns, sentence):
+    with pytest.raises(EquipoiseError, match=sentence):
+        read_tree(file(text, name), columns=columns)
+
+
+def test_a_database_takes_names_of_columns_too(tmp_path):
+    pytest.importorskip("sqlalchemy")
+    with closing(sqlite3.connect(tmp_path / "books.db")) as connection, connection:
+        connection.execute("CREATE TABLE accounts (nr TEXT, above TEXT)")
+        connection.executemany("INSERT INTO accounts VALUES (?, ?)", [("a", None), ("b", "a"), ("c", "b")])
+    named = {"id": "nr", "parent": "above"}
+    assert set(read_tree(tmp_path / "books.db", columns=named).named_edges()) == set(CHART)
+
+
+def test_a_small_book_of_gnucash_is_known_as_one(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "books.gnucash")) as connection, connection:
+        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid)")
+        connection.execute("CREATE TABLE books (guid, root_account_guid, root_template_guid)")
+        connection.execute("INSERT INTO accounts VALUES ('a', 'Assets', 'ASSET', NULL)")
+    assert read_tree(tmp_path / "books.gnucash").names == ("Assets",)
 
 
 def test_a_business_id_is_for_databases_only(file):

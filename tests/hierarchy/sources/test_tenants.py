@@ -83,7 +83,7 @@ def test_rows_of_no_business_are_another_business_that_cannot_be_named(make: Mak
     url = make([ROWS[0], (None, "2", None, "Nobody's")])
     with pytest.raises(ParameterError, match="of 1 business: acme, and rows that name none") as caught:
         read_sql(url)
-    assert caught.value.hint.endswith("such as acme")
+    assert caught.value.hint.endswith("--business-id acme")
     assert len(read_sql(url, "acme")) == 1
     with pytest.raises(InputError, match="no rows of business 'None'"):
         read_sql(url, "None")

@@ -170,6 +170,8 @@ def _flip(path: Path) -> None:
         (VECTORS, Path.unlink),
         ("keys.npy", _truncate),
         ("keys.npy", Path.unlink),
+        ("first.npy", _truncate),
+        ("first.npy", lambda path: path.write_bytes(b"nonsense")),
         ("first.npy", lambda path: np.save(path, np.full(15, 99))),
         ("first.npy", lambda path: np.save(path, np.arange(3))),
         (META, _truncate),
@@ -191,6 +193,24 @@ def test_a_damaged_index_is_noticed_and_can_be_built_again(
     assert "build it again" in error.value.hint
     assert len(build_index(ontology, HASH, tmp_path, multi=True)) == len(components(ontology))
     assert len(open_index(tmp_path, ontology, HASH, True)) == len(components(ontology))
+
+
+@pytest.mark.parametrize("file", ["keys.npy", "first.npy"])
+@pytest.mark.parametrize("content", [b"nonsense", b""])
+def test_of_a_file_that_is_no_array_no_advice_of_numpy_is_quoted(
+    ontology: Ontology, tmp_path: Path, file: str, content: bytes
+) -> None:
+    folder = build_index(ontology, HASH, tmp_path, multi=True).folder
+    (folder / file).write_bytes(content)
+    with pytest.raises(StoreError, match=f"is damaged: {file} is not as it was written$"):
+        open_index(tmp_path, ontology, HASH, True)
+
+
+def test_a_file_in_the_place_of_the_folder_is_called_one(ontology: Ontology, tmp_path: Path) -> None:
+    (tmp_path / "indexes").write_text("")
+    for asked in (lambda place: build_index(ontology, HASH, place, multi=True), find_indexes):
+        with pytest.raises(StoreError, match="indexes is a file"):
+            asked(tmp_path / "indexes")
 
 
 def test_a_build_that_fails_leaves_the_old_index_and_nothing_else(

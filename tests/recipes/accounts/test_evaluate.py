@@ -238,13 +238,51 @@ def test_what_is_asked_for_and_no_better_than_chance_is_an_issue(chart: Tree) ->
     assert "cutoff" not in finding.remedy
 
 
-def test_figures_at_their_best_are_named_in_one_sentence() -> None:
+def test_figures_at_their_best_are_told_of_those_embeddings_alone_that_reach_them() -> None:
     ends = [("lorentz-5", "MedianRank 1.00"), ("lorentz-10", "MedianRank 1.00"), ("random-5", "MAP 1.00")]
     told = [Finding("EQ303", Severity.TIP, name, "...", "...", (line,)) for name, line in ends]
-    (together,) = gathered([*told, told[0]])
-    assert together.subject == "lorentz-5, lorentz-10, random-5"
-    assert together.sentence.startswith("MedianRank, MAP can hardly improve")
-    assert together.evidence == tuple(f"{name}: {line}" for name, line in ends)
+    median, precision = gathered([*told, told[0]])
+    assert median.subject == "lorentz-5, lorentz-10"
+    assert median.sentence.startswith("MedianRank can hardly improve")
+    assert median.evidence == tuple(f"{name}: {line}" for name, line in ends[:2])
+    assert (precision.subject, precision.sentence[:8]) == ("random-5", "MAP can ")
+
+
+@pytest.mark.parametrize(
+    ("figures", "relation", "sentence", "remedy"),
+    [
+        (["MedianRank"], "parent", "MedianRank can", "compare on MR or MAP, or rank all relatives"),
+        (["MR", "MR(over=units)", "MAP", "MRR"], "parent", "MR, MAP can", "rank all relatives: --relation"),
+        (["MR(filtered)"], "closure", "MR(filtered) can", "compare on MAP"),
+        (["MR", "MAP"], "closure", "MR, MAP can", "compare in fewer dimensions"),
+    ],
+)
+def test_the_remedy_names_no_figure_that_is_at_its_best(figures, relation, sentence, remedy) -> None:
+    lines = tuple(f"{name} 1.00, 99.0% of the units at the best value" for name in figures)
+    told = [
+        Finding("EQ305", Severity.NOTE, "mine", "MAP is MRR", "..."),
+        Finding("EQ303", Severity.TIP, "mine", "...", "...", lines),
+    ]
+    (found,) = gathered(told, relation)
+    assert found.sentence.startswith(sentence)
+    assert found.remedy.startswith(remedy)
+
+
+def test_what_is_the_same_of_several_embeddings_is_told_once() -> None:
+    told = [
+        Finding("EQ301", Severity.TIP, name, sentence, "keep more digits")
+        for name, sentence in [("a", "27.9% tie"), ("b", "27.9% tie"), ("c", "1.0% tie")]
+    ]
+    found = gathered(told)
+    assert [(each.subject, each.sentence) for each in found] == [("a, b", "27.9% tie"), ("c", "1.0% tie")]
+    assert {each.remedy.partition(":")[0] for each in found} == {
+        "none where the distances are meant to be equal"
+    }
+
+
+def test_figures_that_several_relatives_tell_apart_are_all_named() -> None:
+    told = Finding("EQ303", Severity.TIP, "mine", "...", "...", ("MAP 1.00", "MRR 1.00"))
+    assert gathered([told], "closure")[0].sentence.startswith("MAP, MRR can")
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
 
 
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
-    found = run_benchmark("tfidf:", some_cases, ontology, device="cuda", **QUICK)
+    pytest.importorskip("torch")
+    found = run_benchmark("tfidf:", some_cases, ontology, device="cpu", **QUICK)
     assert found.edition.notes[-1] == "tfidf: runs on the processor: a device is for models of the kind st:"
 
 

@@ -69,7 +69,7 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
 def test_whiskers_say_their_level() -> None:
     drawn = dimensions_chart("MR", CURVES, better="down", level=0.9)
     assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
-    assert "90 % intervals. Dashed" in str(
+    assert "90 % intervals. Dashed: by chance." in str(
         dimensions_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
     )
 

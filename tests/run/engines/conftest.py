@@ -6,8 +6,10 @@ One module holds all tests that need the cluster, since starting one takes longe
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,14 @@ WATCHED = {
 }
 """A dead node refuses at once, and is missed after two seconds; one that is only slow has twenty."""
 
+IMPATIENT = """
+from equipoise.cli.main import main
+from equipoise.run.engines import ray
+ray._HEADLESS_SECONDS, ray._LOOK_SECONDS = 1.0, 0.5
+main()
+"""
+"""The command, that waits for a lost head no longer than this."""
+
 Eq = Callable[..., subprocess.Popen[str]]
 
 
@@ -40,7 +50,12 @@ class Machines:
 
         head = {"num_cpus": 0, "object_store_memory": SMALL, "include_dashboard": False}
         head["_system_config"] = WATCHED
-        self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+        head["ray_client_server_port"] = port = free_port()
+        head["min_worker_port"] = head["max_worker_port"] = 0
+        self.client = f"ray://127.0.0.1:{port}"
+        """Where it is reached from outside."""
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # Ray leaves its logs open
+            self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(nodes):
             self.add_node()
         self.wait()
@@ -50,14 +65,18 @@ class Machines:
         """Where it is reached."""
         return str(self._cluster.address)
 
-    def add_node(self) -> None:
+    def add_node(self, **options: Any) -> Any:
         """One node more, which comes when it comes."""
-        self._cluster.add_node(num_cpus=1, object_store_memory=SMALL, wait=False)
+        return self._cluster.add_node(num_cpus=1, object_store_memory=SMALL, wait=False, **options)
 
-    def kill_node(self, node_id: str) -> None:
-        """Pull the plug of a node."""
+    def kill_node(self, node_id: str, *, gently: bool = False) -> None:
+        """Pull the plug of a node, or let it go in peace."""
         (node,) = (each for each in self._cluster.worker_nodes if each.node_id == node_id)
-        self._cluster.remove_node(node, allow_graceful=False)
+        self._cluster.remove_node(node, allow_graceful=gently)
+
+    def kill_head(self) -> None:
+        """Pull the plug of the head; nothing can be done with the cluster after that."""
+        self._cluster.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
 
     def wait(self) -> None:
         """Until all nodes are there."""
@@ -83,6 +102,12 @@ def cluster() -> Iterator[Machines]:
             made.shutdown()
 
 
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 @pytest.fixture(scope="module")
 def engine(cluster: Machines) -> Iterator[RayEngine]:
     """This process, connected to the cluster."""
@@ -103,10 +128,11 @@ def eq(tmp_path: Path) -> Iterator[Eq]:
     """The command in a process of its own, which does not outlive the test."""
     begun_here = []
 
-    def start(*words: str) -> subprocess.Popen[str]:
+    def start(*words: str, cwd: Path = tmp_path, impatient: bool = False) -> subprocess.Popen[str]:
+        program = ["-c", IMPATIENT] if impatient else ["-m", "equipoise"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "equipoise", *words],
-            cwd=tmp_path,
+            [sys.executable, *program, *words],
+            cwd=cwd,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, TESTS])},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

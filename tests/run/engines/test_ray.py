@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import threading
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from cluster_cells import begun, complain, die, square, wait_for, wait_until
+from cluster_cells import begun, complain, die, lacking, square, wait_for, wait_until
 from equipoise import run_fair_comparison
 from equipoise.cli.program import cli
 from equipoise.data.sharding import write_shards
@@ -69,7 +70,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     assert driver.returncode == 0, said
     assert len(json.loads(output)["models"]) == 2, "Ray's own words stay out of the data"
     assert "running on 2 cores on 3 nodes of a Ray cluster" in said
-    assert "a cell was begun again" in said
+    assert "a model is begun again" in said
     assert "bm25: read back from results, nothing computed again" in said
     assert (runs / "bm25" / "manifest.json").read_bytes() == finished
     cluster.add_node()
@@ -131,6 +132,32 @@ def test_a_cell_whose_worker_is_killed_is_begun_again_but_not_for_ever(
     assert len(engine.notes) == before + 2
 
 
+def test_a_node_without_equipoise_swallows_no_cell(
+    cluster: Any, engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails at once, so that it would get one cell after the other."""
+    (tmp_path / "equipoise").mkdir()
+    (tmp_path / "equipoise" / "__init__.py").write_text("raise ImportError('half installed')\n")
+    broken = cluster.add_node(env_vars={"PYTHONPATH": str(tmp_path)})
+    cluster.wait()
+    said: list[str] = []
+    monkeypatch.setattr(engine, "tell", said.append)
+    found = list(engine.map(square, list(range(12)), 0))
+    cluster.kill_node(broken.node_id, gently=True)
+    assert sorted(each.value() for each in found) == [number**2 for number in range(12)]
+    assert said == [
+        f"the node {platform.node()} cannot run equipoise: ImportError: half installed; "
+        "nothing more is sent there"
+    ]
+
+
+def test_what_every_node_lacks_is_an_error_of_its_cell(engine: RayEngine) -> None:
+    found = list(engine.map(lacking, ["one", "two"], None))
+    for each in found:
+        with pytest.raises(MissingExtraError, match="this needs the package"):
+            each.value()
+
+
 def test_a_cell_that_no_node_is_large_enough_for_is_not_waited_for_for_ever(
     engine: RayEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +196,28 @@ def test_a_fair_comparison_stores_the_same_bytes_as_in_this_process(
     assert again.to_dict() == found.to_dict()
 
 
+def test_the_texts_of_a_single_model_are_spread_over_the_nodes(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Enough texts for several blocks; the run has the same bytes."""
+    sent: list[int] = []
+
+    def counted(work: Any, items: Any, **options: Any) -> Any:
+        sent.append(len(items))
+        return RayEngine.as_finished(engine, work, items, **options)
+
+    monkeypatch.setattr(engine, "as_finished", counted)
+    model, long = (
+        ["py:cluster_cells.Plain,identity=plain"],
+        TEXT + "".join(f"Stone {n}.\n" for n in range(900)),
+    )
+    here, there = tmp_path / "here", tmp_path / "there"
+    run_fair_comparison(model, long, ASKED, output=here, **SETTINGS)
+    run_fair_comparison(model, long, ASKED, output=there, engine=engine, **SETTINGS)
+    assert stored(here) == stored(there)
+    assert max(sent) > 1
+
+
 def test_a_model_in_hand_travels_too(engine: RayEngine) -> None:
     (found,) = run_fair_comparison([Counting()], TEXT, ASKED, engine=engine, **SETTINGS)
     (here,) = run_fair_comparison([Counting()], TEXT, ASKED, **SETTINGS)
@@ -198,7 +247,7 @@ def test_an_index_outlives_its_driver_and_a_node_and_has_the_same_bytes(
     ended = eq_here(*words, *there, "--store", f"pgvector:{postgres}")
     plug.join()
     assert ended.exit_code == 0, ended.output
-    assert "a cell was begun again" in ended.stderr
+    assert "a block of texts is begun again" in ended.stderr
     report = json.loads(ended.stdout)["indexes"][0]["report"]
     assert (report["from_cache"], report["embedded"]) == (512, 89)
     cluster.add_node()
@@ -260,6 +309,37 @@ def test_the_exact_search_of_a_corpus_on_disk_runs_on_a_cluster(
     here, there = (read_run(tmp_path / folder / "hnsw").result for folder in ("here", "there"))
     assert here.per_unit["IndexRecall@10"].tobytes() == there.per_unit["IndexRecall@10"].tobytes()
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["hnsw"]
+
+
+def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
+    cluster: Any, engine: RayEngine, eq: Eq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both kinds of address at once: two of three blocks of each are back. The cluster ends here."""
+    engine.__exit__(None, None, None)
+    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    words = [*INDEX, "--model-name", "py:cluster_cells.Stuck,identity=stuck", "--index-dir", "there"]
+    drivers = {}
+    for name, address in (("inside", cluster.address), ("client", cluster.client)):
+        (tmp_path / name).mkdir()
+        many_terms(tmp_path / name)
+        where = ["--engine", "ray", "--address", address]
+        drivers[name] = eq(*words, *where, cwd=tmp_path / name, impatient=True)
+    there = [tmp_path / name / "there" for name in drivers]
+    wait_until(
+        lambda: (
+            all(kept_vectors(folder) == 512 for folder in there)
+            or any(driver.poll() is not None for driver in drivers.values())
+        )
+    )
+    cluster.kill_head()
+    for name, driver in drivers.items():
+        output, said = driver.communicate(timeout=60)
+        assert (driver.returncode, output) == (3, ""), said
+        running, *lost, last = said.splitlines()
+        assert running == "running on 2 cores on 3 nodes of a Ray cluster"
+        assert all(line.startswith("a block of texts is begun again") for line in lost), said
+        assert json.loads(last)["error"]["sentence"].startswith("the Ray cluster went away: ")
+        assert kept_vectors(tmp_path / name / "there") == 512
 
 
 class Foreign:

@@ -11,6 +11,8 @@ from equipoise.errors import MissingExtraError, ParameterError
 from equipoise.run.engines.ray import RayEngine
 from equipoise.run.engines.ray_worker import Surroundings, answer
 
+HELD = pickle.dumps(0)
+
 
 def test_an_engine_that_was_not_entered_is_refused() -> None:
     with pytest.raises(ParameterError, match="is not connected"):
@@ -18,13 +20,14 @@ def test_an_engine_that_was_not_entered_is_refused() -> None:
 
 
 def test_a_worker_of_another_version_says_so() -> None:
-    found = answer(pickle.dumps((square, 1)), 0, Surroundings(version="0.0.1"))
+    found = answer(pickle.dumps((square, 1)), HELD, pickle.dumps(Surroundings(version="0.0.1")))
     assert isinstance(found.outcome, MissingExtraError)
     assert "the command was typed with 0.0.1" in found.outcome.sentence
     assert found.outcome.exit_code == 4
+    assert found.unfit
 
 
 def test_a_worker_without_what_a_cell_is_made_of_says_so() -> None:
-    found = answer(b"cno_such_package\nmodel\n.", 0, Surroundings())
+    found = answer(b"cno_such_package\nmodel\n.", HELD, pickle.dumps(Surroundings()))
     assert isinstance(found.outcome, MissingExtraError)
     assert "No module named 'no_such_package'" in found.outcome.sentence

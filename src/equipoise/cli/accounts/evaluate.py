@@ -138,7 +138,7 @@ def evaluate(
     **judging: Any,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.recipes.accounts.evaluate import evaluate_tree
+    from equipoise.recipes.accounts.evaluate import evaluate_tree, refuse_device
     from equipoise.recipes.accounts.settings import checked_settings
 
     if output is not None:
@@ -153,12 +153,13 @@ def evaluate(
     # Somebody who names only other embedders, or has vectors, need not train a hyperbolic one.
     spaces = geometry or (() if embedders or vectors else ("lorentz",))
     checked = checked_settings(spaces, dims, **settings)
+    refuse_device(checked.device, engine)
     tree = source.read()
     own = own_vectors(vectors, vectors_geometry)
     _tell_flat(out, vectors, vectors_geometry)
     tell_where(out, checked)
     made = sum(len(checked.seeds_of(cell)) for cell in checked.cells)
-    with running(engine, out), out.progress(len(own) + made) as step:
+    with running(engine, out, "an embedding"), out.progress(len(own) + made) as step:
         found = evaluate_tree(
             tree,
             spaces,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from equipoise.errors import StoreError
+from equipoise.errors import ParameterError, StoreError
+
+VECTORS = (".csv", ".csv.gz", ".npz")
+"""What files of vectors are called."""
 
 
 def refuse_unwritable_file(file: Path, example: str) -> None:
@@ -14,4 +18,19 @@ def refuse_unwritable_file(file: Path, example: str) -> None:
     if not file.absolute().parent.is_dir():
         raise StoreError(
             f"there is no folder {file.absolute().parent}", hint=f"make it first: mkdir -p {file.parent}"
+        )
+    try:
+        TemporaryFile(dir=file.absolute().parent).close()
+    except OSError as error:
+        raise StoreError(
+            f"{file} cannot be written: {error.strerror or error}",
+            hint=f"name a file in another folder: {example}",
+        ) from error
+
+
+def refuse_other_form(file: Path) -> None:
+    """Vectors are kept in two forms; a name that promises another would hold one of these."""
+    if not file.name.casefold().endswith(VECTORS):
+        raise ParameterError(
+            f"{file} has no ending that says how to keep the vectors", hint=f"it ends in {', '.join(VECTORS)}"
         )

@@ -29,6 +29,8 @@ Vectors from a file need their tree beside them. Flat embeddings are drawn in th
 """
 
 SUFFIXES = (".html", ".svg", ".png")
+DIMENSIONS = "dimensions-"
+"""How the names of charts begin that show all embeddings."""
 
 
 @click.command(help=HELP, short_help="Draw the tree in the disk.")
@@ -58,10 +60,11 @@ def plot(
     gallery = _gallery(Path(place), source, system, geometry)
     pictures = _chosen(gallery.pictures(), chart)
     _write(file, gallery, pictures)
+    of_one = any(not each.name.startswith(DIMENSIONS) for each in pictures)
     if out.json:
         names = [each.name for each in (pictures if file.suffix.casefold() == ".html" else pictures[:1])]
-        out.data({"system": gallery.system, "charts": names, "written": [output]})
-    out.note(f"wrote {output} ({gallery.system})")
+        out.data({"system": gallery.system if of_one else None, "charts": names, "written": [output]})
+    out.note(f"wrote {output} ({gallery.system})" if of_one else f"wrote {output}")
     return 0
 
 
@@ -76,7 +79,7 @@ def _gallery(place: Path, source: Source, system: str | None, geometry: str | No
         return Gallery.read(place, system)
     from equipoise.geometry.names import geometry as geometry_named
     from equipoise.hierarchy.embedded import read_vectors
-    from equipoise.recipes.accounts.vectors import in_order
+    from equipoise.recipes.accounts.vectors import in_space
 
     if not place.exists():
         raise StoreError(
@@ -84,7 +87,7 @@ def _gallery(place: Path, source: Source, system: str | None, geometry: str | No
         )
     tree = source.read()
     found = read_vectors(place, None if geometry is None else geometry_named(geometry).name)
-    return Gallery(tree, system or place.stem, in_order(found, tree))
+    return Gallery(tree, system or place.stem, in_space(found, tree))
 
 
 def _write(file: Path, gallery: Gallery, pictures: list[Chart]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.accounts.evaluate import EmbedderName, described, relations
-from equipoise.cli.accounts.files import refuse_unwritable_file
+from equipoise.cli.accounts.files import refuse_other_form, refuse_unwritable_file
 from equipoise.cli.accounts.training import device_option, schedule_of, training_options
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
@@ -75,6 +75,7 @@ def train(
 
     if geometry is not None and embedder is not None:
         raise ParameterError("--geometry and --embedder name two embedders", hint="leave out one of them")
+    refuse_other_form(Path(output))
     refuse_unwritable_file(Path(output), "account_vectors.csv")
     name = embedder or trained_in(geometry or "lorentz")
     made = _Made(name, schedule_of(**training) | ({} if rate is None else {"rate": rate}), device)
@@ -124,6 +125,7 @@ class _Made:
 
 
 def _show(out: Output, found: Embedded, judged: Judged, tree: str, output: str) -> None:
+    from equipoise.checks.base import counted
     from equipoise.recipes.accounts.evaluation import row_of
     from equipoise.report.accounts import SINGLE, by_chance, one_line
     from equipoise.report.terminal import Paragraph
@@ -131,8 +133,8 @@ def _show(out: Output, found: Embedded, judged: Judged, tree: str, output: str) 
     if out.json:
         out.data({**judged.to_dict(), "epochs": len(found.history), "written": [output]})
     else:
-        epochs = f" in {len(found.history)} epochs" if found.history else ""
-        out.show(Paragraph(f"{tree}; {judged.system} in {found.dim} dimensions{epochs}."))
+        epochs = f" in {counted(len(found.history), 'epoch')}" if found.history else ""
+        out.show(Paragraph(f"{tree}; {judged.system} in {counted(found.dim, 'dimension')}{epochs}."))
         out.show(Paragraph(one_line(row_of(judged))))
         if judged.single and not out.quiet:
             out.show(Paragraph(SINGLE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,8 @@ class Source:
         self._refuse_stray()
         found = self._whole(*next(iter(named.items())))
         if self.subtree is not None:
-            found = found.subtree(self.subtree)
+            whole = found.source.removesuffix(f" below {MAMMAL}") if self.wordnet else found.source
+            found = replace(found.subtree(self.subtree), source=f"{whole} below {self.subtree}")
         return found.rooted() if self.rooted else found
 
     def _whole(self, kind: str, word: str) -> Tree:
@@ -81,7 +82,7 @@ class Source:
         if kind == "tree":
             from equipoise.hierarchy.sources.find import read_tree
 
-            return read_tree(word, self.business_id)
+            return read_tree(word, self.business_id, columns=self._columns())
         module, name = READERS[kind]
         reader: Callable[[str], Tree] = getattr(import_module(module), name)
         return reader(word)
@@ -104,24 +105,28 @@ class Source:
         if self.table is not None:
             schema, _, table = self.table.rpartition(".")
             chosen = {"table": table} | ({"schema": schema} if schema else {})
-        if self.columns is not None:
-            chosen["columns"] = Columns(**_columns(self.columns, [each.name for each in fields(Columns)]))
-        return read_sql(url, self.business_id, **chosen)
+        return read_sql(url, self.business_id, columns=Columns(**self._columns()), **chosen)
+
+    def _columns(self) -> dict[str, str]:
+        """The columns that were named."""
+        from equipoise.hierarchy.sources.sql import Columns
+
+        known = [each.name for each in fields(Columns)]
+        return {} if self.columns is None else _columns(self.columns, known)
 
     def _refuse_stray(self) -> None:
         """Options that belong to another source would be passed over in silence."""
         stray = {
             "--business-id": (self.business_id, ("database", "tree")),
             "--table": (self.table, ("database",)),
-            "--columns": (self.columns, ("database",)),
+            "--columns": (self.columns, ("tree", "database")),
             "--widths": (self.widths, ("codes",)),
             "--closed": (self.closed, ("edges",)),
         }
         for option, (value, owners) in stray.items():
             if value is not None and not set(owners) & set(self.named):
-                raise ParameterError(
-                    f"{option} belongs to --{owners[0]}", hint=f"leave it out, or name --{owners[0]}"
-                )
+                both = " or ".join(f"--{owner}" for owner in owners)
+                raise ParameterError(f"{option} belongs to {both}", hint=f"leave it out, or name {both}")
 
 
 def _wordnet(part: str) -> Tree:
@@ -182,7 +187,9 @@ _OPTIONS: tuple[options.Decorator, ...] = (
         "--table", metavar="NAME", help="The table of accounts, or SCHEMA.NAME; accounts by default."
     ),
     click.option(
-        "--columns", metavar="NAME=COLUMN,...", help="Columns by other names: id, parent, name, business."
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        help="Columns by other names, of --tree too: id, parent, name, business.",
     ),
     click.option("--tree", metavar="FILE", help="A CSV, TSV or JSON file, or any other that holds a tree."),
     click.option("--edges", metavar="FILE", help="Pairs of child and parent; a closure is known as such."),

@@ -154,7 +154,7 @@ def compare(
     checked = checked_settings(chunkers=chunker_names, **settings)
     named = named_models(models)
     text, asked = read_documents(*documents), read_fixture(fixture)
-    with running(engine, out):
+    with running(engine, out, "a model"):
         plan = planned(text, asked, checked)
         with out.progress(len(named) * (len(plan.shelved) + 1)) as step:
             found = compare_models(
@@ -180,15 +180,25 @@ def _show(out: Output, found: FairComparison, output: str | None) -> None:
         if not is_list(Path(output)):
             found.draw(output)
             _tell_strangers(out, found, Path(output))
-    for name, error in found.failures.items():
-        out.error(
-            {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint},
-            error.render(),
-        )
+    _tell_failures(out, found)
     if found.failures and output is not None:
         out.note(GOES_ON)
     if not out.quiet and not out.json:
         out.text(_next(found, output))
+
+
+def _tell_failures(out: Output, found: FairComparison) -> None:
+    """Each error once, and the models that it kept from a result; as data, an error a model."""
+    alike: dict[str, list[str]] = {}
+    for name, error in found.failures.items():
+        alike.setdefault(error.render(), []).append(name)
+    for rendered, names in alike.items():
+        for name in names if out.json else names[:1]:
+            error = found.failures[name]
+            fields = {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint}
+            out.error(fields, rendered)
+        if len(names) > 1:
+            out.note(f"without a result for that: {', '.join(names)}")
 
 
 def _tell_strangers(out: Output, found: FairComparison, folder: Path) -> None:

@@ -66,7 +66,7 @@ def weights_of(text: str | None) -> list[float] | None:
 
 def refuse_idle(multi_vector: bool, strategy: str | None, weights: str | None) -> None:
     """A strategy or weights that nothing would read."""
-    if (strategy or weights) and not multi_vector:
+    if not (strategy is None and weights is None) and not multi_vector:
         raise ParameterError(
             "one vector a term leaves nothing to aggregate",
             hint="add --multi-vector, or leave the strategy out",

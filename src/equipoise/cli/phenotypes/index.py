@@ -20,10 +20,11 @@ from equipoise.cli.phenotypes.choices import (
     threads_option,
 )
 from equipoise.cli.progress import counting
+from equipoise.cli.suggest import suggestion
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from equipoise.ontology.index.build import Built
+    from equipoise.ontology.index.build import BuildReport, Built
     from equipoise.ontology.index.store import Meta
     from equipoise.ontology.ontology import Ontology
     from equipoise.run.engines.base import Engine
@@ -47,7 +48,8 @@ the ontology embeds only new and changed texts. Systems that score words need no
 as sum:use+tfidf:, the parts that embed get one. An index is put in its place when it is whole.
 
 With --engine ray the texts are embedded on a cluster, with the same bytes. With --store the vectors are also
-put into a database: chroma:FOLDER, pgvector:URL or qdrant:URL. Whatever dies meanwhile, what is embedded and
+put into a database: chroma:FOLDER, pgvector:URL or qdrant:URL, which eq phenotypes query --store then asks.
+PGPASSWORD and QDRANT_API_KEY may hold what nobody should read. Whatever dies meanwhile, what is embedded and
 what is stored stays, and the same command goes on.
 """
 
@@ -100,14 +102,19 @@ def build(
         )
     terms = load_ontology(ontology)
     place = _Place(folder_of(index_dir), multi_vector, store)
-    with running(engine, out):
+    with running(engine, out, "a block of texts"):
         built = [_build(out, terms, model, place, threads, engine) for model in models]
     if out.json:
-        out.data({"indexes": [_facts(each) for each in built], "citation": terms.citation})
-    else:
-        for each in built:
-            _say(out, each)
-        out.note(terms.citation)
+        out.data({"indexes": [_facts(*each) for each in built], "citation": terms.citation})
+        return exits.DONE
+    for each, stored in built:
+        _say(out, each, stored)
+    out.note(terms.citation)
+    if store is not None and not out.quiet:
+        words = _question(models[0], place, ontology, index_dir)
+        out.text(suggestion(words))
+        if words[-1] != store:
+            out.note("the address stands there without its password; PGPASSWORD may hold it")
     return exits.DONE
 
 
@@ -146,8 +153,21 @@ class _Place:
     store: str | None
 
 
-def _build(out: Output, terms: Ontology, spec: str, place: _Place, threads: int, engine: Engine) -> Built:
+@dataclass(frozen=True)
+class _Stored:
+    """What a store holds of an index, and how much of it was sent now."""
+
+    store: str
+    collection: str
+    vectors: int
+    sent: int
+
+
+def _build(
+    out: Output, terms: Ontology, spec: str, place: _Place, threads: int, engine: Engine
+) -> tuple[Built, _Stored | None]:
     from equipoise.embed.dense import DenseRetriever
+    from equipoise.embed.indexed import described
     from equipoise.embed.retriever import retriever
     from equipoise.ontology.index.build import build_report
     from equipoise.ontology.index.candidates import put_into_store, refuse_absent_store
@@ -168,10 +188,12 @@ def _build(out: Output, terms: Ontology, spec: str, place: _Place, threads: int,
                 progress=lambda done, total: count(done),
                 over=spread_over(engine, cores=threads),
             )
-        if place.store is not None:
-            with counting(out, "filling the store", len(texts)) as count:
-                put_into_store(built.index, system, place.store, count).store.close()
-    return built
+        if place.store is None:
+            return built, None
+        with counting(out, "filling the store", len(texts)) as count:
+            held = put_into_store(built.index, system, place.store, count)
+        held.store.close()
+    return built, _Stored(described(place.store), held.store.collection, len(texts), held.sent)
 
 
 def _refuse_fleeting(store: str | None) -> None:
@@ -183,7 +205,18 @@ def _refuse_fleeting(store: str | None) -> None:
         )
 
 
-def _say(out: Output, built: Built) -> None:
+def _question(model: str, place: _Place, ontology: str, index_dir: str | None) -> list[str]:
+    """The command that asks the store, with what this one was told and without a password."""
+    from equipoise.embed.stores.shown import without_password
+
+    words = ["eq", "phenotypes", "query", "seizures", "--model-name", model]
+    words += ["--multi-vector"] if place.multi else []
+    words += ["--ontology", ontology] if ontology != "hpo" else []
+    words += ["--index-dir", index_dir] if index_dir else []
+    return [*words, "--store", without_password(str(place.store))]
+
+
+def _say(out: Output, built: Built, stored: _Stored | None) -> None:
     from equipoise.checks.base import counted
 
     meta, report = built.index.meta, built.report
@@ -191,17 +224,33 @@ def _say(out: Output, built: Built) -> None:
         f"{built.index.folder}: {meta.components:,} vectors of {meta.dims:,} dimensions "
         f"for {meta.terms:,} terms by {meta.model_name} ({meta.kind})"
     )
+    out.text(_work(report))
+    if stored is not None:
+        sent = f"{stored.sent:,} sent now" if stored.sent else "all there already"
+        out.text(f"{stored.store}: {counted(stored.vectors, 'vector')}, {sent}")
+        if out.verbose:
+            out.text(f"the collection there is called {stored.collection}")
+
+
+def _work(report: BuildReport) -> str:
+    """How much was embedded, and how long that took."""
+    from equipoise.checks.base import counted
+
     if report.kept == report.texts:
-        out.text("all texts were there already, and nothing was embedded")
-        return
+        return "all texts were there already, and nothing was embedded"
     parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.kept, "kept"))
     said = ", ".join(f"{counted(number, 'text')} {what}" for number, what in parts if number)
     share = report.embedding_seconds / report.seconds
-    out.text(f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder")
+    return f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder"
 
 
-def _facts(built: Built) -> dict[str, Any]:
-    return {"folder": str(built.index.folder), **asdict(built.index.meta), "report": asdict(built.report)}
+def _facts(built: Built, stored: _Stored | None) -> dict[str, Any]:
+    return {
+        "folder": str(built.index.folder),
+        **asdict(built.index.meta),
+        "report": asdict(built.report),
+        "store": None if stored is None else asdict(stored),
+    }
 
 
 def _table(found: list[tuple[Path, Meta]]) -> Any:
@@ -211,7 +260,8 @@ def _table(found: list[tuple[Path, Meta]]) -> Any:
     return FittedTable(
         [
             Column("model", [meta.model_spec for meta in metas], shortens="middle"),
-            Column("ontology", [meta.title for meta in metas], shortens="end"),
+            Column("ontology", [meta.ontology_name for meta in metas], shortens="end"),
+            Column("release", [meta.release for meta in metas]),
             Column("kind", [meta.kind for meta in metas]),
             Column("terms", [f"{meta.terms:,}" for meta in metas], right=True),
             Column("vectors", [f"{meta.components:,}" for meta in metas], right=True),

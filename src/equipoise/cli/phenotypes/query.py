@@ -19,6 +19,7 @@ from equipoise.cli.phenotypes.choices import (
     weights_option,
 )
 from equipoise.cli.phenotypes.indexes import stored_indexes
+from equipoise.cli.phenotypes.language import checked_language, language_notes
 from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -37,11 +38,6 @@ character n-grams: of what works offline it finds most, in English and in German
 embeds gets an index at the first question, which takes a minute or more; tfidf: and bm25: need none.
 """
 
-ENGLISH = ("minilm", "glove", "wordllama")
-"""Short names of models that were made for English."""
-BOTH = "use, or sum:use+tfidf:"
-"""What reads other languages too."""
-
 
 @click.command(help=HELP, short_help="Find the terms that a text speaks of.")
 @click.argument("text")
@@ -49,7 +45,11 @@ BOTH = "use, or sum:use+tfidf:"
 @multi_vector_option
 @strategy_option
 @weights_option
-@click.option("--language", metavar="CODE", help="The language of the text, such as en or de.")
+@click.option(
+    "--language",
+    metavar="CODE",
+    help="The language of the text, such as en or de: changes no score, only decides a warning.",
+)
 @click.option(
     "--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms."
 )
@@ -84,8 +84,9 @@ def query(
 
     if not text.strip():
         raise InputError("the text is empty", hint='write what was seen: eq phenotypes query "seizures"')
+    checked_language(language)
     refuse_idle(multi_vector, aggregation_strategy, weights)
-    strategy = aggregation_strategy or DEFAULT_STRATEGY
+    strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
     strategy_of(strategy, weights_of(weights))
     spec = model_name or DEFAULT_MODEL
     terms = load_ontology(ontology)
@@ -188,13 +189,10 @@ def _rows(system: TermSystem, found: Found) -> list[dict[str, Any]]:
 
 def _notes(system: TermSystem, language: str | None) -> list[str]:
     """What made the scores, what cannot be expected of the model, and whose terms these are."""
+    from equipoise.embed.retriever import kind_of
+    from equipoise.ontology.index.fitting import parts_of
+
     how = f"multi-vector, {system.strategy}" if system.multi else "single-vector"
     notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
-    if language and not language.casefold().startswith("en"):
-        spec = system.card.spec.casefold()
-        english = [name for name in ENGLISH if name in spec]
-        if english:
-            notes.append(f"{', '.join(english)} was made for English; {BOTH}, also reads {language}")
-        elif spec.startswith("bm25"):
-            notes.append(f"bm25 finds only words that the terms have too; {BOTH}, also reads {language}")
-    return [*notes, system.ontology.citation]
+    kinds = {part.card.spec: kind_of(part.card.spec) for part in parts_of(system.system)}
+    return [*notes, *language_notes(kinds, language), system.ontology.citation]

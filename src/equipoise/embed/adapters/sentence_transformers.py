@@ -13,8 +13,9 @@ from equipoise.embed.encoder import Encoder
 from equipoise.embed.known import BY_HUB_NAME
 from equipoise.embed.local.encoder import Encoded, LocalEncoder
 from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.hub import quiet_hub
 from equipoise.embed.local.packaged import is_installed, packaged
-from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
+from equipoise.embed.local.torch_engine import hub_revision, torch_threads, weights_digest
 from equipoise.embed.local.window import Window
 from equipoise.embed.spec import Spec, as_path
 from equipoise.errors import InputError, MissingExtraError, ParameterError
@@ -81,7 +82,7 @@ def load(spec: Spec) -> Encoder:
 
 def _loaded(spec: Spec, folder: Path | None, card: Card) -> Encoder:
     engine = need("sentence_transformers", extra="st")
-    with no_progress_bars():
+    with quiet_hub(folder is None):
         try:
             model = engine.SentenceTransformer(
                 str(folder or spec.name),

@@ -10,7 +10,8 @@ import numpy as np
 
 from equipoise.embed.card import Card
 from equipoise.embed.local.folder import ModelFolder
-from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
+from equipoise.embed.local.hub import quiet_hub
+from equipoise.embed.local.torch_engine import hub_revision, torch_threads, weights_digest
 from equipoise.embed.rerank.rerank import Reranker
 from equipoise.embed.retriever import fingerprint_of
 from equipoise.embed.spec import Spec
@@ -87,7 +88,7 @@ class CrossEncoderReranker(Reranker):
 def _loaded(spec: Spec, name: str, local: bool) -> Any:
     engine = need("sentence_transformers", extra="st")
     try:
-        with no_progress_bars():
+        with quiet_hub(not local):
             model = engine.CrossEncoder(
                 name,
                 device=spec.options.get("device", "cpu"),

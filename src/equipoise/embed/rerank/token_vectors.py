@@ -13,8 +13,9 @@ from equipoise.embed.card import Card
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.known import BY_ALIAS
 from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.hub import quiet_hub
 from equipoise.embed.local.packaged import packaged
-from equipoise.embed.local.torch_engine import hub_revision, no_progress_bars, torch_threads, weights_digest
+from equipoise.embed.local.torch_engine import hub_revision, torch_threads, weights_digest
 from equipoise.embed.spec import Spec
 from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
 from equipoise.types import need
@@ -88,7 +89,7 @@ def load_token_encoder(spec: Spec) -> TorchTokenEncoder:
 def _loaded(folder: Path | None, spec: Spec, card: Card) -> TorchTokenEncoder:
     engine = need("sentence_transformers", extra="st")
     try:
-        with no_progress_bars():
+        with quiet_hub(folder is None):
             model = engine.SentenceTransformer(str(folder or spec.name), device="cpu")
     except Exception as error:  # hub, file and configuration problems come as a dozen kinds
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from equipoise.embed.chunk.tokens import checked_text
 from equipoise.embed.encoder import Vectors
+from equipoise.embed.stores.shown import without_secrets
 from equipoise.embed.stores.ties import settled
 from equipoise.errors import (
     DuplicateError,
@@ -65,6 +66,7 @@ class Store(ABC):
     """The name before the colon of a spec."""
     name_rule: ClassVar[re.Pattern[str]] = re.compile(r"[^\x00-\x1f\x7f]{1,48}")
     name_words: ClassVar[str] = "1 to 48 characters, none of them a control character"
+    _place: str = ""
 
     def __init__(self, collection: str, dims: int, geometry: str) -> None:
         self.collection = collection
@@ -129,6 +131,17 @@ class Store(ABC):
         names = self._ids(ids)
         return self._texts(names) if names else []
 
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
+        names = self._ids(ids)
+        rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
+        held = self._vectors(names) if names else {}
+        there = [at for at, name in enumerate(names) if name in held]
+        if there:
+            found = np.array([held[names[at]] for at in there], dtype=np.float32)
+            rows[there] = unit_rows(found) if self.geometry == "cosine" else found
+        return rows
+
     def count(self) -> int:
         """The number of vectors."""
         self._require_open()
@@ -145,6 +158,13 @@ class Store(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def named(self) -> str:
+        """The store in a sentence, as people name it; no password."""
+        if not self._place:
+            return f"the {self.kind} store"
+        return f"the collection {self.collection!r} of {without_secrets(f'{self.kind}:{self._place}')}"
 
     def __repr__(self) -> str:
         return f"<{self.kind} store {self.collection!r}: {self.dims} dimensions, {self.geometry}>"
@@ -164,6 +184,10 @@ class Store(ABC):
 
     @abstractmethod
     def _texts(self, ids: list[str]) -> list[str | None]: ...
+
+    @abstractmethod
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        """The vectors of those ids that are there."""
 
     def _require_open(self) -> None:
         if self._closed:

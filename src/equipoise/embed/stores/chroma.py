@@ -112,6 +112,14 @@ class Chroma(Store):
                 texts |= {name: text for name, text, marks in rows if marks["has_text"]}
         return [texts.get(name) for name in ids]
 
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        with _explained(self._place):
+            for part in self._parts(len(ids)):
+                answer = self._entries.get(ids=ids[part], include=["embeddings"])
+                found |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
+        return found
+
     def _similarity(self, distance: float) -> float:
         """From what the engine returns: the squared distance, or one minus the inner product."""
         return -distance if self.geometry == "euclidean" else 1.0 - distance

@@ -75,6 +75,9 @@ class Faiss(Store):
     def _texts(self, ids: list[str]) -> list[str | None]:
         return self._table.texts(ids)
 
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        return self._table.held(ids)
+
     def _built(self) -> Any:
         if self._index is None or not self._table.appended_only:
             self._index = self._empty()

@@ -14,31 +14,35 @@ AT_ONCE = 5_000
 Block = tuple[int, Sequence[str], Any, Sequence[str] | None]
 """The row of the first vector, the ids, the vectors and, where there are any, the texts."""
 
+Blocks = Callable[[int, int], Iterable[Block]]
+"""The vectors from a row on, so many a block."""
+
 
 def fill(
     store: Store,
     total: int,
-    blocks: Callable[[int, int], Iterable[Block]],
+    blocks: Blocks,
     watch: Callable[[int], None] | None = None,
-) -> None:
-    """Put ``total`` vectors into a store, in their order, going on behind what it holds of them.
+    *,
+    remedy: str = "give these vectors a collection of their own",
+) -> int:
+    """Put ``total`` vectors into a store, in their order, going on behind what it holds; how many were sent.
 
-    ``blocks(row, size)`` gives them from a row on, so many a block. A store that fails keeps what it has, and
-    the error says so.
+    Where some are missing further ahead, all are sent: an id that is there is replaced. A store that fails
+    keeps what it has, and the error says so. ``remedy`` is the advice when it holds something else.
     """
     held = store.count()
     if held > total:
-        raise ParameterError(
-            f"{store!r} holds {held:,} vectors and there are {total:,}",
-            hint="give these vectors a collection of their own",
-        )
+        raise ParameterError(f"{store.named} holds {held:,} vectors and there are {total:,}", hint=remedy)
+    if held == total:
+        return 0
     try:
-        # The last block may have arrived in part, so it is sent again; an id that is there is replaced.
-        for first, ids, vectors, texts in blocks(held - held % AT_ONCE, AT_ONCE) if held < total else ():
-            if watch is not None:
-                watch(first)
-            store.add(ids, vectors, texts)
+        # The last block may have arrived in part, so it is sent again.
+        sent = _send(store, blocks, held - held % AT_ONCE, watch)
         count = store.count()
+        if count < total and sent < total:
+            sent = _send(store, blocks, 0, watch)
+            count = store.count()
     except StoreError as error:
         raise PartialError(
             f"{error.sentence}; the store was being filled",
@@ -46,6 +50,17 @@ def fill(
         ) from error
     if count != total:
         raise StoreError(
-            f"{store!r} holds {count:,} vectors after {total:,} were put into it",
-            hint="give these vectors a collection of their own",
+            f"{store.named} holds {count:,} vectors after {total:,} were put into it", hint=remedy
         )
+    return sent
+
+
+def _send(store: Store, blocks: Blocks, start: int, watch: Callable[[int], None] | None) -> int:
+    """Everything from a row on; how many vectors that were."""
+    sent = 0
+    for first, ids, vectors, texts in blocks(start, AT_ONCE):
+        if watch is not None:
+            watch(first)
+        store.add(ids, vectors, texts)
+        sent += len(ids)
+    return sent

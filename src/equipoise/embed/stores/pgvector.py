@@ -120,6 +120,11 @@ class PgVector(Store):
             content = dict(connection.execute(statement, (ids,)).fetchall())
         return [content.get(name) for name in ids]
 
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        with self._work() as connection:
+            statement = self._query("SELECT id, vector::real[] FROM {table} WHERE id = ANY(%s)")
+            return dict(connection.execute(statement, (ids,)).fetchall())
+
     def _similarity(self, distance: float) -> float:
         """From what the operator returns: a distance, or minus the inner product."""
         return -distance * distance if self.geometry == "euclidean" else -distance

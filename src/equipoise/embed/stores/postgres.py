@@ -82,4 +82,10 @@ def without_password(url: str) -> tuple[str, str]:
     before, slash, path = rest.partition("/")
     user, at, host = before.rpartition("@")
     name, _, password = user.partition(":")
+    if set(password) & set("@?#") or (not at and ":" in before and "@" in path.partition("?")[0]):
+        # The driver would take a part of it for a host, and say so.
+        raise ParameterError(
+            "the password in the address of a PostgreSQL server holds a sign that ends it",
+            hint="write %40 for @, %2F for /, %3F for ? and %23 for #, or keep it in PGPASSWORD",
+        )
     return f"{scheme}://{name}{at}{host}{slash}{path.partition('?')[0]}", unquote(password)

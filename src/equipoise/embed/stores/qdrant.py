@@ -125,6 +125,13 @@ class Qdrant(Store):
         texts = {point.payload["id"]: point.payload["text"] for point in points}
         return [texts.get(name) for name in ids]
 
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        with _explained(self._place):
+            points = self._client.retrieve(
+                self.collection, ids=[_uuid(name) for name in ids], with_payload=["id"], with_vectors=True
+            )
+        return {point.payload["id"]: point.vector for point in points}
+
     def _similarity(self, score: float) -> float:
         """From what the server returns: the distance, or the inner product."""
         return -score * score if self.geometry == "euclidean" else score

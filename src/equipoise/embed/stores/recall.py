@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,13 @@ from numpy.typing import ArrayLike
 
 from equipoise.embed.stores.base import Hits, Store
 from equipoise.errors import PairingError, ParameterError
-from equipoise.geometry import Neighbours
-from equipoise.types import Floats
+from equipoise.geometry import Neighbours, Points, functions
+from equipoise.geometry.shards import Shards
+from equipoise.geometry.tiles import Asked
+from equipoise.types import Floats, Ints
+
+Truth = Callable[[int, Ints], Floats]
+"""What a query scores with some rows of the corpus."""
 
 _ROUNDING = 32 * float(np.finfo(np.float32).eps)
 
@@ -44,14 +49,21 @@ class RecallReport:
 
 
 def index_recall(
-    store: Store, queries: ArrayLike, exact: Neighbours, k: int, *, ids: Sequence[str] | None = None
+    store: Store,
+    queries: ArrayLike,
+    exact: Neighbours,
+    k: int,
+    *,
+    ids: Sequence[str] | None = None,
+    corpus: Points | None = None,
 ) -> RecallReport:
     """Recall@k of a store against exact search over the same vectors.
 
     ``exact`` holds the k nearest rows of the corpus or more, as ``geometry.nearest`` gives them; ``ids`` are
     the ids of these rows in the store, the row numbers as strings when left out. Where several vectors tie
     for the last place any of them is right: a hit counts when it is among the exact ones or scores as high as
-    the last of them, up to the rounding of float32.
+    the last of them, up to the rounding of float32. With ``corpus``, its rows tell what a hit scores; without
+    it the store's word is taken, which is right only where it holds those very vectors.
     """
     width = min(k, store.count())
     if len(exact) != len(np.asarray(queries)):
@@ -64,20 +76,56 @@ def index_recall(
             f"the exact search is {exact.indices.shape[1]} deep, too little for recall@{k}",
             hint=f"search exactly with k={k} or more",
         )
-    return RecallReport(k, recalls(store.search(queries, k), exact, width, ids=ids))
+    truth = None if corpus is None else scores_in(Shards.of(corpus), queries, store.geometry)
+    return RecallReport(k, recalls(store.search(queries, k), exact, width, ids=ids, truth=truth))
 
 
-def recalls(hits: Hits, exact: Neighbours, width: int, *, ids: Sequence[str] | None = None) -> Floats:
+def recalls(
+    hits: Hits,
+    exact: Neighbours,
+    width: int,
+    *,
+    ids: Sequence[str] | None = None,
+    truth: Truth | None = None,
+) -> Floats:
     """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
 
-    ``ids`` and ties are those of ``index_recall``.
+    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones counts by what ``truth`` says
+    of its row, and one whose id is that of no row does not count; without ``truth``, by its score as it came.
     """
-    names = None if ids is None else np.asarray(ids, dtype=object)
+    row_of = None if ids is None else {name: row for row, name in enumerate(ids)}
     values = np.full(len(exact), np.nan)
-    for row in range(len(exact) if width else 0):
-        places, last = exact.indices[row, :width], float(exact.scores[row, width - 1])
-        right = set(map(str, places.tolist()) if names is None else names[places].tolist())
-        slack = _ROUNDING * float(np.abs(exact.scores[row, :width]).max())
-        found = sum(name in right or score >= last - slack for name, score in hits.pairs(row))
-        values[row] = min(found, width) / width
+    for query in range(len(exact) if width else 0):
+        places, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
+        right = set(places.tolist())
+        slack = _ROUNDING * float(np.abs(exact.scores[query, :width]).max())
+        rows = [(_row(name, row_of), score) for name, score in hits.pairs(query)]
+        others = [(row, score) for row, score in rows if row not in right]
+        scores = np.array([score for _, score in others])
+        if truth is not None:
+            known = [row for row, _ in others if row >= 0]
+            scores = truth(query, np.array(known, dtype=np.int64)) if known else np.empty(0)
+        found = len(rows) - len(others) + int((scores >= last - slack).sum())
+        values[query] = min(found, width) / width
     return values
+
+
+def scores_in(corpus: Shards, queries: ArrayLike, geometry: str) -> Truth:
+    """The scores of exact search, row by row: what a hit is worth, whatever a store says of it."""
+    asked = Asked.of(queries, geometry, corpus.dims, corpus.dtype)
+
+    def scores(query: int, rows: Ints) -> Floats:
+        held = rows[rows < len(corpus)]
+        vectors = corpus.take(held)
+        return asked.pairs(
+            np.full(len(held), query), vectors, functions.norm(vectors), np.arange(len(held), dtype=np.int64)
+        )
+
+    return scores
+
+
+def _row(name: str, row_of: dict[str, int] | None) -> int:
+    """The row of an id in the corpus; -1 where it names none."""
+    if row_of is not None:
+        return row_of.get(name, -1)
+    return int(name) if name.isascii() and name.isdecimal() else -1

@@ -66,6 +66,10 @@ class Table:
         """The text of each id, None where there is none."""
         return [self._texts.get(name) for name in ids]
 
+    def held(self, ids: list[str]) -> dict[str, Vectors]:
+        """The rows of those ids that are there."""
+        return {name: self._matrix[self._place[name]] for name in ids if name in self._place}
+
     def _reserve(self, rows: int) -> None:
         if rows > len(self._matrix):
             larger = np.empty((max(rows, 2 * len(self._matrix)), self._matrix.shape[1]), dtype=np.float32)

@@ -7,15 +7,34 @@ import math
 import numpy as np
 
 from equipoise.errors import ParameterError
+from equipoise.geometry import functions
 from equipoise.geometry.functions import hyperboloid_to_ball
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.embedders.base import checked
 from equipoise.hierarchy.riemann.layout import laid_out
 from equipoise.hierarchy.riemann.train import Progress
 from equipoise.hierarchy.tree import Tree
+from equipoise.types import Floats
 
 FARTHEST = 30.0
 """How far from the origin float64 still tells points of the ball apart: 1 - |x| is 2e-13 there."""
+
+ROUNDED = 4.0
+"""How many units in the last place a point may be off. Edges came out wrong by 0.8 of the sum of both ends at
+most on charts, stars, paths and binary trees of 2 to 50 dimensions, and by 2.9 on WordNet's mammals."""
+
+
+def moved_by_rounding(points: Floats) -> Floats:
+    """How far float64 may have moved each point of the ball from where the construction puts it.
+
+    A coordinate near the rim is rounded by eps, and the metric stretches that by e^radius.
+
+    >>> moved_by_rounding(np.array([[0.0, 0.0], [0.0, 1.0 - 1e-9]])).round(9).tolist()
+    [0.0, 1.776e-06]
+    """
+    norm = functions.norm(points)
+    stretch: Floats = (1.0 + norm) / (1.0 - norm)
+    return ROUNDED * np.finfo(np.float64).eps * stretch
 
 
 class Combinatorial:

@@ -12,6 +12,10 @@ Aim = Literal["uniform", "degree", "depth"]
 Engine = Literal["auto", "numba", "numpy"]
 _COUNTS = {"epochs": 1, "strangers": 1, "memory": 1, "kin": 0, "chained": 0, "burn_in": 0, "patience": 0}
 _AMOUNTS = ("rate", "last_rate", "sharpness")
+_ALIASES = dict.fromkeys(
+    ("negatives", "negative", "num_negatives", "n_negatives"),
+    "negatives are called strangers: aim='degree' says how they are drawn, strangers=16 how many",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ class Schedule:
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
         _require(self.sharpness <= 1e9, "sharpness", self.sharpness, "1e9 at most")
         _require(self.tolerance >= 0.0, "tolerance", self.tolerance, "a share of 0 or more")
+        if self.burn_in and self.burn_in >= self.epochs:
+            raise ParameterError(
+                f"burn_in is {self.burn_in}, and there are {self.epochs} epochs in all",
+                hint="leave epochs after the burn-in: more epochs, or a shorter burn-in",
+            )
         for name, choices in (("aim", get_args(Aim)), ("engine", get_args(Engine))):
             value = getattr(self, name)
             _require(value in choices, name, repr(value), f"one of {', '.join(choices)}")
@@ -62,8 +71,11 @@ class Schedule:
         known = [each.name for each in fields(cls)]
         for option in options:
             if option not in known:
-                hint = did_you_mean(option, known) or f"the options are {', '.join(known)}"
-                raise ParameterError(f"the {kind} embedder has no option {option!r}", hint=hint)
+                hint = _ALIASES.get(option) or did_you_mean(option, known)
+                raise ParameterError(
+                    f"the {kind} embedder has no option {option!r}",
+                    hint=hint or f"the options are {', '.join(known)}",
+                )
         return cls(**{**defaults, **options})
 
     def rate_at(self, epoch: int) -> float:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from equipoise.data.tables import format_of
-from equipoise.data.tables import read_table as read_rows_of_table
 from equipoise.data.text import PathLike, open_text, shown
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.hierarchy.sources import columns
-from equipoise.hierarchy.sources.table import cell
+from equipoise.hierarchy.sources.table import cell, opened
 from equipoise.hierarchy.tree import Tree
 from equipoise.hierarchy.wellformed import Node
 
@@ -76,7 +75,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
         return from_codes(
             (line for line in lines if line), widths=widths, missing=missing, source=shown(path)
         )
-    table = read_rows_of_table(path)
+    table = opened(path)
     key, name = (columns.guess(known, table.rows[0]) for known in (columns.ID, columns.NAME))
     if key is None:
         raise FormatError(

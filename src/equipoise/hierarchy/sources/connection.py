@@ -25,6 +25,9 @@ _DRIVERS = {
 _DENIED = ("password", "authentication", "access denied", "permission denied", "no pg_hba.conf")
 """How servers begin to say that somebody may not come in."""
 
+_UNKNOWN = ("does not exist", "unknown database")
+"""How they say that they know no such user or database."""
+
 
 @contextmanager
 def connected(url: str) -> Iterator[tuple[Connection, str]]:
@@ -38,17 +41,26 @@ def connected(url: str) -> Iterator[tuple[Connection, str]]:
         with engine.connect() as connection:
             yield connection, source
     except sql.exc.SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        raise StoreError(f"{source} cannot be read: {reason}", hint=_remedy(source, reason)) from error
+        told = str(getattr(error, "orig", None) or error).strip()
+        reason = told.splitlines()[0]
+        raise StoreError(f"{source} cannot be read: {reason}", hint=_remedy(source, told)) from error
     finally:
         engine.dispose()
 
 
 def _remedy(source: str, reason: str) -> str:
-    """What to look at, as far as the words of the database say."""
+    """What to look at, as far as the words of the database say.
+
+    >>> _remedy("postgresql://ann@localhost/book", 'FATAL:  database "book" does not exist')
+    'check the user and the name of the database in the URL: the server answered, and knows no such'
+    """
     told = reason.casefold()
     if any(word in told for word in _DENIED):
         return "check the user and the password in the URL, and what this user may read"
+    if "://" in source and any(word in told for word in _UNKNOWN):
+        return (
+            "check the user and the name of the database in the URL: the server answered, and knows no such"
+        )
     if "://" not in source:
         return "check that the file is whole, and that nobody is writing it"
     return "check the address, and that the server runs"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
+
 import numpy as np
 
 from equipoise.data.graph import Edge
 from equipoise.data.graph import edges as read_pairs
-from equipoise.data.text import PathLike, shown
+from equipoise.data.tables import delimiter_of, format_of
+from equipoise.data.text import PathLike, open_text, shown
 from equipoise.errors import InputError
 from equipoise.hierarchy.closure import direct_pairs
 from equipoise.hierarchy.tree import Tree
@@ -19,20 +23,35 @@ READ_AS_CLOSURE = "(read as a closure)"
 def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     """The tree of a CSV or TSV file of child, parent; a header and a weight are known and passed over.
 
+    A first line that may be a header of unknown words is read as an edge, and the source of the tree says so.
+
     ``closure=True`` says that the pairs are descendants and all their ancestors. Those that follow from
     others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
     of which some follow from others and none is missing are read so, and the source of the tree says it;
     ``closure=False`` takes every pair for an edge to a parent.
     """
     pairs = read_pairs(path)
+    source = f"{shown(path)}{_doubt(path, pairs)}"
     if closure:
-        return tree_of_closure(pairs, shown(path))
-    tree = Tree.from_edges(pairs, source=shown(path))
+        return replace(tree_of_closure(pairs, shown(path)), source=source)
+    tree = Tree.from_edges(pairs, source=source)
     if closure is None:
         direct, missing = direct_pairs(len(tree), tree.edges)
         if not len(missing) and not direct.all():
             return _reduced(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
     return tree
+
+
+def _doubt(path: PathLike, pairs: list[Edge]) -> str:
+    """What to say of a first edge whose nodes come nowhere else, and which may be a header."""
+    first, *others = pairs
+    if not others or any(node in edge for edge in others for node in first):
+        return ""
+    file = open_text(path)
+    fields = next(csv.reader([file.first_line], delimiter=delimiter_of(file, format_of(path))))
+    if [each.strip() for each in fields[:2]] != list(first):
+        return ""
+    return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
 
 
 def tree_of_closure(pairs: list[Edge], source: str) -> Tree:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
+from equipoise.data.edge_header import known_roles, likely_roles
 from equipoise.data.jsontext import parse_json
-from equipoise.data.tables import DELIMITERS, format_of, records
+from equipoise.data.tables import DELIMITERS, delimiter_of, format_of, records
 from equipoise.data.text import PathLike, TextFile, open_text, read_bytes, shown
-from equipoise.errors import InputError, ParameterError
-from equipoise.hierarchy.sources import columns
+from equipoise.errors import FormatError, InputError, ParameterError
+from equipoise.hierarchy.sources import columns as usual
 from equipoise.hierarchy.sources.codes import read_codes
 from equipoise.hierarchy.sources.edges import read_edges
 from equipoise.hierarchy.sources.gnucash import is_gnucash_database, read_gnucash
 from equipoise.hierarchy.sources.json_tree import tree_of_json
 from equipoise.hierarchy.sources.obo import read_obo_tree
-from equipoise.hierarchy.sources.sql import read_sql
+from equipoise.hierarchy.sources.sql import Columns, read_sql
 from equipoise.hierarchy.sources.sqlite_file import MAGIC
-from equipoise.hierarchy.sources.table import read_table
+from equipoise.hierarchy.sources.table import opened, read_table, tree_of_table
 from equipoise.hierarchy.sources.wordnet import read_wordnet
 from equipoise.hierarchy.tree import Tree
 
@@ -27,23 +29,31 @@ _FORMS = (
     "wordnet:noun or wordnet:verb"
 )
 
+_NAME_THEM = "name them with --columns id=...,parent=..."
 
-def read_tree(source: PathLike, business_id: str | int | None = None) -> Tree:
+
+def read_tree(
+    source: PathLike, business_id: str | int | None = None, *, columns: Mapping[str, str] | None = None
+) -> Tree:
     """The tree of a file, of a database or of WordNet, told apart by what they hold.
 
     ``wordnet:verb`` and ``wordnet:noun:mammal.n.01`` name parts of WordNet; all else is a URL or a path.
-    Readers with options of their own stand beside this one. ``business_id`` is for databases.
+    Readers with options of their own stand beside this one. ``business_id`` is for databases. ``columns``
+    says what the columns of a table are called: ``{"id": "Konto", "parent": "Oberkonto"}``; name and
+    business may be among them.
     """
-    spec = os.fspath(source)
+    spec, named = os.fspath(source), dict(columns or {})
     if "://" in spec:
-        return read_sql(spec, business_id)
+        return read_sql(spec, business_id, columns=Columns(**named))
     if spec.partition(":")[0] == WORDNET and not os.path.exists(spec):
+        _refuse_columns(spec, named)
         tree = _wordnet(spec)
     elif not read_bytes(spec).startswith(MAGIC):
-        tree = _of_file(spec)
+        tree = _of_columns(spec, named) if named else _of_file(spec)
     elif not is_gnucash_database(spec):
-        return read_sql(spec, business_id)
+        return read_sql(spec, business_id, columns=Columns(**named))
     else:
+        _refuse_columns(spec, named)
         tree = read_gnucash(spec)
     if business_id is not None:
         raise ParameterError(
@@ -51,6 +61,30 @@ def read_tree(source: PathLike, business_id: str | int | None = None) -> Tree:
             hint="leave the business id out",
         )
     return tree
+
+
+def _refuse_columns(path: str, named: Mapping[str, str]) -> None:
+    if named:
+        raise ParameterError(
+            f"{shown(path)} is no table, so it has no columns to name", hint="leave the columns out"
+        )
+
+
+def _of_columns(path: str, named: dict[str, str]) -> Tree:
+    """A table whose columns were named; two columns without a row for a root are edges."""
+    start = _start(path)
+    if start.startswith(b"<") or _is_obo(path, start):
+        _refuse_columns(path, named)
+    if "business" in named:
+        raise ParameterError(
+            f"{shown(path)} is no database, so no column of businesses applies",
+            hint="leave business= out of the columns",
+        )
+    table = opened(path)
+    key, parent = named.get("id"), named.get("parent")
+    if key and parent and all(len(row) == 2 and row.get(key) and row.get(parent) for row in table.rows):
+        return Tree.from_edges(((row[key], row[parent]) for row in table.rows), source=table.name)
+    return tree_of_table(table, key, parent, named.get("name"))
 
 
 def _wordnet(spec: str) -> Tree:
@@ -62,7 +96,7 @@ def _of_file(path: str) -> Tree:
     form = format_of(path)
     if form in _TABLES:
         return read_table(path)
-    start = read_bytes(path)[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
+    start = _start(path)
     if start.startswith(b"<"):
         return read_gnucash(path)
     file = open_text(path)
@@ -73,25 +107,54 @@ def _of_file(path: str) -> Tree:
             if isinstance(value, dict) and "graphs" in value
             else tree_of_json(file, value)
         )
-    if start.startswith((b"format-version:", b"[Term]")) or path.casefold().endswith((".obo", ".obo.gz")):
+    if _is_obo(path, start):
         return read_obo_tree(path)
     return _delimited(path, file)
+
+
+def _start(path: str) -> bytes:
+    return read_bytes(path)[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
+
+
+def _is_obo(path: str, start: bytes) -> bool:
+    return start.startswith((b"format-version:", b"[Term]")) or path.casefold().endswith((".obo", ".obo.gz"))
 
 
 def _delimited(path: str, file: TextFile) -> Tree:
     """A table, edges or codes, by the columns of the first line; edges have no line for a root."""
     form = format_of(path)
-    delimiter = DELIMITERS.get(form or "") or ("\t" if "\t" in file.first_line else ",")
-    rows = records(file, delimiter)
-    header = rows[0][1] if rows else []
-    key, parent = columns.guess(columns.ID, header), columns.guess(columns.PARENT, header)
+    rows = records(file, delimiter_of(file, form))
+    header = [each.strip() for each in rows[0][1]] if rows else []
+    key, parent = usual.guess(usual.ID, header), usual.guess(usual.PARENT, header)
     rooted = any(not all(each.strip() for each in fields) for _, fields in rows)
-    if key and parent and (len(header) > 2 or rooted) and form in DELIMITERS:
+    if key and parent and (len(header) > 2 or rooted):
         return read_table(path)
-    if key and not parent and form in DELIMITERS:
-        return read_codes(path)
-    if len(header) == 2 or (len(header) == 3 and header[2].strip().casefold() == "weight"):
+    if key and not parent and form in DELIMITERS and not _names_edges(rows):
+        return _refuse_flat(read_codes(path), header)
+    if len(header) == 2 or (len(header) == 3 and header[2].casefold() == "weight"):
         return read_edges(path)
     if len(header) == 1 and form is None and len(rows) > 1:
         return read_codes(path)
-    raise InputError(f"{shown(path)} is no hierarchy that is known here", hint=f"it may be {_FORMS}")
+    held = f": its columns are {', '.join(header)}" if len(header) > 1 else ""
+    raise InputError(
+        f"{shown(path)} is no hierarchy that is known here{held}",
+        hint=f"{_NAME_THEM}; it may also be {_FORMS}" if held else f"it may be {_FORMS}",
+    )
+
+
+def _names_edges(rows: list[tuple[int, list[str]]]) -> bool:
+    """Whether the first line names the two columns of edges, the second under a word for parents."""
+    header = [each.strip() for each in rows[0][1]]
+    roles = known_roles(header) or likely_roles(header, (each.strip() for _, row in rows[1:] for each in row))
+    return roles is not None and usual.guess(usual.NAME, header) is None
+
+
+def _refuse_flat(tree: Tree, header: list[str]) -> Tree:
+    """Codes of which none begins with another, in a table that may have parents under another name."""
+    if len(tree.edges) or len(tree) < 2:
+        return tree
+    raise FormatError(
+        f"{tree.source} has no column of parents, and no code is the beginning of another: its columns are "
+        f"{', '.join(header)}",
+        hint=f"{_NAME_THEM}; codes without separators are read with --codes and --widths",
+    )

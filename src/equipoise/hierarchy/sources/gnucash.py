@@ -45,10 +45,11 @@ def read_gnucash(path: PathLike) -> Tree:
 
 
 def is_gnucash_database(path: PathLike) -> bool:
-    """Whether a SQLite file has the tables of GnuCash."""
+    """Whether a SQLite file has books, and accounts with the columns that are read of them."""
     with closing(open_sqlite(path)) as connection:
-        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        return {"books", "accounts", "commodities"} <= {name for (name,) in rows}
+        books = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
+        held = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
+        return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= held
 
 
 def _parsed(source: str, data: bytes) -> list[_Account]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from equipoise.data import tables
 from equipoise.data.tables import Table
-from equipoise.data.text import PathLike
-from equipoise.errors import FormatError
+from equipoise.data.text import PathLike, open_text
+from equipoise.errors import FormatError, did_you_mean
 from equipoise.hierarchy.sources import columns
 from equipoise.hierarchy.tree import Tree
 
@@ -22,19 +22,31 @@ def read_table(
 
     A row without a parent is a root. Columns that are not named are looked for by the names people
     use: ``id``, ``account`` or ``code``; ``parent`` or ``parent_id``; ``name``, ``title`` or ``label``.
-    A column of names may be missing; then the ids serve.
+    A column of names may be missing; then the ids serve. A CSV may be separated by semicolons or tabs.
     """
-    return tree_of_table(tables.read_table(path), id, parent, name)
+    return tree_of_table(opened(path), id, parent, name)
+
+
+def opened(path: PathLike) -> Table:
+    """The rows of a file; text that is no JSON is separated by whatever its first line is."""
+    form = tables.format_of(path)
+    if form not in (None, *tables.DELIMITERS):
+        return tables.read_table(path)
+    file = open_text(path)
+    return tables.parse_table(file, form or "csv", tables.delimiter_of(file, form))
 
 
 def tree_of_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
     """The same from rows that were read already; an error shows the lines it speaks of."""
-    key_column = _column(table, key, columns.ID, "ids")
-    parent_column = _column(table, parent, columns.PARENT, "parents")
-    name_column = name or columns.guess(columns.NAME, table.rows[0])
-    table.require(key_column, parent_column, *([name] if name else []))
+    known = list(dict.fromkeys(str(column) for row in table.rows for column in row))
+    key_column = _column(table.name, known, key, columns.ID, "ids")
+    parent_column = _column(table.name, known, parent, columns.PARENT, "parents")
+    name_column = (
+        _column(table.name, known, name, (), "names") if name else columns.guess(columns.NAME, known)
+    )
+    # A record of JSON may leave out what it has nothing to say of: a root its parent.
     rows = [
-        (cell(row[key_column]), cell(row[parent_column]), cell(row.get(name_column)) if name_column else "")
+        (cell(row.get(key_column)), cell(row.get(parent_column)), cell(row.get(name_column or "")))
         for row in table.rows
     ]
     for index, (node, _, _) in enumerate(rows):
@@ -77,13 +89,16 @@ def _decoded(value: bytes, source: str) -> str:
         ) from error
 
 
-def _column(table: Table, asked: str | None, known: tuple[str, ...], what: str) -> str:
+def _column(source: str, known: list[str], asked: str | None, usual: tuple[str, ...], what: str) -> str:
+    """The column that was asked for, or the one that bears a usual name."""
+    found = next((each for each in known if each == asked), None) if asked else columns.guess(usual, known)
+    if found is not None:
+        return found
     if asked:
-        return asked
-    found = columns.guess(known, table.rows[0])
-    if found is None:
-        raise FormatError(
-            f"{table.name} has no column of {what}: it has {', '.join(map(str, table.rows[0]))}",
-            hint=f"call one of them {known[0]}, or name it; a file of edges has two columns: child, parent",
-        )
-    return found
+        hint = did_you_mean(asked, known) or f"there are: {', '.join(known)}"
+        raise FormatError(f"{source} has no column {asked}", hint=hint)
+    raise FormatError(
+        f"{source} has no column of {what}: it has {', '.join(known)}",
+        hint=f"call one of them {usual[0]}, or name it: --columns {usual[0]}=...; a file of edges has two "
+        "columns: child, parent",
+    )

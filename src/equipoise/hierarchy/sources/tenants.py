@@ -5,6 +5,7 @@ Collations may take ``acme`` for ``ACME`` or ``acme`` for ``acme `` with a blank
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import ParameterError, StoreError
@@ -82,7 +83,7 @@ def refuse_several(connection: Connection, column: Any, source: str) -> None:
     noun = "business" if len(named) == 1 else "businesses"
     raise ParameterError(
         f"{source} holds the accounts of {len(named)} {noun}: {shown}{nameless}",
-        hint=f"name one of them as the business id, such as {named[0]}",
+        hint=f"name one of them as the business id: --business-id {quote(named[0])}",
     )
 
 

@@ -35,6 +35,7 @@ from equipoise.ontology.index.store import (
     keys_of,
     read_arrays,
     read_meta,
+    refuse_file,
     require_meta,
     write_index,
 )
@@ -76,6 +77,7 @@ def default_folder() -> Path:
 
 def index_folder(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> Path:
     """The folder of one index, named for the ontology, the model and the kind."""
+    refuse_file(Path(folder))
     name = f"{_slug(ontology.name)}_{_slug(model_spec)}"
     return Path(folder) / (f"{name}_multi" if multi else name)
 
@@ -214,11 +216,14 @@ def _old(place: Path, model: Embedder) -> _Old | None:
 
 @contextmanager
 def _keeping(model: Embedder, place: Path, over: Spread | None) -> Iterator[Embedder]:
-    """The model with a cache: its own, or where it has none, one beside the index until that is whole."""
-    if over is None or model.cache is not None or not model.encoder.cacheable:
+    """The model with a cache: its own, or where it has none, one beside the index until that is whole.
+
+    What is made in this process alone needs none, but finds what an earlier call on a cluster left there.
+    """
+    work = place.with_name(f".{place.name}.work")
+    if model.cache is not None or not model.encoder.cacheable or (over is None and not work.is_dir()):
         yield model
         return
-    work = place.with_name(f".{place.name}.work")
     with Cache(work / "vectors.sqlite", _NO_BOUND) as cache:
         yield Embedder(model.encoder, model.spec, cache=cache)
     shutil.rmtree(work, ignore_errors=True)

@@ -81,7 +81,7 @@ def search_by_store(system: TermSystem, held: Indexed, queries: Iterable[str], k
     texts = require_texts(queries, "queries")
     if (count := held.store.count()) != len(system.components):
         raise StoreError(
-            f"{held.store!r} holds {count:,} vectors, and the index has {len(system.components):,}",
+            f"{held.store.named} holds {count:,} vectors, and the index has {len(system.components):,}",
             hint="build the index with this store first",
         )
     system.require_depth(k)

@@ -31,7 +31,7 @@ def fitted_system(
                 f"not of {system.card.spec}",
                 hint="build an index for this model",
             )
-    fitted = [_fitted(part, components, indexes, progress) for part in _parts(system)]
+    fitted = [_fitted(part, components, indexes, progress) for part in parts_of(system)]
     return FittedFusion(system, fitted) if isinstance(system, Sum | ReciprocalRank) else fitted[0]
 
 
@@ -47,10 +47,11 @@ def dense_parts(spec: str) -> list[str]:
 
 def models_of(system: Retriever) -> list[Embedder]:
     """The models of a system that embed, loaded as they are: its own, those of a fusion's parts, or none."""
-    return [part.embedder for part in _parts(system) if isinstance(part, DenseRetriever)]
+    return [part.embedder for part in parts_of(system) if isinstance(part, DenseRetriever)]
 
 
-def _parts(system: Retriever) -> tuple[Retriever, ...]:
+def parts_of(system: Retriever) -> tuple[Retriever, ...]:
+    """The systems that a fusion adds up, or the one that there is."""
     return system.parts if isinstance(system, Sum | ReciprocalRank) else (system,)
 
 

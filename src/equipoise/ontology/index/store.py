@@ -139,17 +139,26 @@ def read_arrays(folder: Path, meta: Meta) -> tuple[Vectors, Keys, Ints]:
         # The checksum reads the whole file, which the first product would do anyway.
         if checksum_of(here / VECTORS) != meta.checksum:
             raise damaged(folder, f"{VECTORS} is not as it was written")
-        vectors = np.load(here / VECTORS, mmap_mode="r", allow_pickle=False)
-        keys = np.load(here / KEYS, allow_pickle=False)
-        first = np.load(here / FIRST, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except OSError as error:
         raise damaged(folder, _said(error)) from error
+    vectors = _loaded(folder, here / VECTORS, mmap_mode="r")
+    keys, first = _loaded(folder, here / KEYS), _loaded(folder, here / FIRST)
     count = meta.components
     if vectors.shape != (count, meta.dims) or keys.shape != (count, _KEY_BYTES) or first.shape != (count,):
         raise damaged(folder, "its files do not fit together")
     if first.dtype.kind != "i" or not ((first >= 0) & (first <= np.arange(count))).all():
         raise damaged(folder, f"{FIRST} names rows that are not there")
     return vectors, keys, first
+
+
+def _loaded(folder: Path, file: Path, **options: Any) -> Any:
+    """An array of an index; of one that is none, numpy would say how to load it nevertheless."""
+    try:
+        return np.load(file, allow_pickle=False, **options)
+    except OSError as error:
+        raise damaged(folder, _said(error)) from error
+    except (ValueError, EOFError) as error:
+        raise damaged(folder, f"{file.name} is not as it was written") from error
 
 
 def require_meta(meta: Meta, folder: Path, ontology: Ontology, multi: bool) -> None:
@@ -167,6 +176,7 @@ def require_meta(meta: Meta, folder: Path, ontology: Ontology, multi: bool) -> N
 
 def find_indexes(folder: Path) -> list[tuple[Path, Meta | EquipoiseError]]:
     """All indexes in a folder, by name; one that cannot be read comes with the reason."""
+    refuse_file(folder)
     found: list[tuple[Path, Meta | EquipoiseError]] = []
     for path in sorted(folder.glob(f"*/{META}")) if folder.is_dir() else []:
         if not path.parent.name.startswith("."):
@@ -175,6 +185,12 @@ def find_indexes(folder: Path) -> list[tuple[Path, Meta | EquipoiseError]]:
             except EquipoiseError as error:
                 found.append((path.parent, error))
     return found
+
+
+def refuse_file(folder: Path) -> None:
+    """Indexes lie in a folder: a file in its place is no fault of rights."""
+    if folder.is_file():
+        raise StoreError(f"{folder} is a file, and indexes lie in a folder", hint="name one with --index-dir")
 
 
 def checksum_of(path: Path) -> int:

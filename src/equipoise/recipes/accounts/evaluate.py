@@ -70,7 +70,7 @@ def evaluate_tree(
     own = {name: in_order(each, tree) for name, each in (vectors or {}).items()}
     _refuse_taken(own, ground.settings)
     refuse_edgeless(tree)
-    work.refuse_apart()
+    refuse_device(ground.settings.device, work.engine)
     if work.output is not None:
         refuse_other_tree(work.output, tree)
     pieces = work.pieces()
@@ -101,6 +101,16 @@ def compared(results: Sequence[Result], settings: Settings) -> Comparison | None
     )
 
 
+def refuse_device(device: str | None, engine: Engine) -> None:
+    """Whether cells find the same device elsewhere nobody knows; can be asked before anything is begun."""
+    if device is not None and not isinstance(engine, LocalEngine):
+        raise ParameterError(
+            f"the device {device} can only be chosen on this machine, and the engine {engine.name} trains on "
+            "the processors of its nodes",
+            hint=f"leave out --device {device}, or --engine {engine.name}",
+        )
+
+
 @dataclass(frozen=True)
 class _Work:
     """Where pieces are made, and where they are kept."""
@@ -109,15 +119,6 @@ class _Work:
     output: Path | None
     command: tuple[str, ...]
     engine: Engine
-
-    def refuse_apart(self) -> None:
-        """A device is that of this machine."""
-        if self.ground.settings.device is not None and not self._is_here:
-            raise ParameterError(
-                f"the device {self.ground.settings.device} is of this machine, and the engine "
-                f"{self.engine.name} runs on others",
-                hint="leave out one of the two",
-            )
 
     def own(self, name: str, embedded: Embedded, tell: Step) -> Judged:
         """Vectors that were there already, judged and kept."""

@@ -45,7 +45,7 @@ class AccountsEvaluation:
         """What the checks have to say, each once, but for what the report says of all embeddings."""
         own = (finding for each in self.judged for finding in each.result.findings)
         shared = () if self.comparison is None else self.comparison.findings
-        return gathered((*own, *shared))
+        return gathered((*own, *shared), self.settings.relation)
 
     @property
     def edition(self) -> AccountsEdition:

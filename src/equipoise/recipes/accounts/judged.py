@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.checks.hierarchy import examined
 from equipoise.hierarchy.embedded import Embedded
+from equipoise.hierarchy.embedders.combinatorial import Combinatorial, moved_by_rounding
 from equipoise.hierarchy.tree import Tree
 from equipoise.metrics.space import NormDepth
 from equipoise.recipes.accounts.branches import Branches, resampled_branches
@@ -22,6 +23,7 @@ from equipoise.tasks.reconstruct import (
     reconstruction_slices,
     spread,
 )
+from equipoise.types import Floats
 
 SPEARMAN = NormDepth().name
 NO_RELATIVES = "EQ104"
@@ -128,12 +130,19 @@ def judge(
     """Rank the relatives of every node by the distances of the vectors, and measure the ranks.
 
     ``branches`` are resampled whole; left alone they are those of ``resampled_branches``. A ``device`` such
-    as "cuda" ranks there, by products, which round.
+    as "cuda" ranks there, by products, which round. In the combinatorial construction many distances are
+    equal but for rounding, so those within its error are tied.
     """
     sure = sure or Sure()
     clusters = (branches or resampled_branches(tree)).of_nodes
     found = reconstruct(
-        tree, embedded.vectors, embedded.geometry, relation=relation, filtered=filtered, device=device
+        tree,
+        embedded.vectors,
+        embedded.geometry,
+        relation=relation,
+        filtered=filtered,
+        device=device,
+        moved=_moved(embedded),
     )
     options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
     result = reconstruction_result(found, system=system, clusters=clusters, **options)
@@ -150,3 +159,9 @@ def judge(
         slices=reconstruction_slices(found, result, seed=sure.seed),
         single=found.single,
     )
+
+
+def _moved(embedded: Embedded) -> Floats | None:
+    """How far rounding may have moved the points of a construction in which equals are meant to be equal."""
+    built = embedded.settings.get("embedder") == Combinatorial.name
+    return moved_by_rounding(embedded.vectors) if built else None

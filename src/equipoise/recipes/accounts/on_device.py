@@ -35,7 +35,7 @@ def fitted_on(
     options: Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
 ) -> Embedded:
-    """The points of a tree's nodes; ``options`` are ``epochs`` and ``rate``, the length of the first steps."""
+    """The points of a tree's nodes; ``options`` are ``epochs`` and ``rate``, the length of first steps."""
     checked(tree, dim)
     schedule = whole_schedule(options)
     start = in_cones(tree, dim, np.random.default_rng(seed), inner=INNER, outer=OUTER)

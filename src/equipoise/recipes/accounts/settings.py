@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.geometry.device import torch_device
+from equipoise.geometry.names import SYNONYMS
 from equipoise.geometry.names import geometry as geometry_named
 from equipoise.hierarchy.embedders import EMBEDDERS, embedder
 from equipoise.hierarchy.tree import RELATIONS
@@ -151,7 +152,12 @@ def trained_in(geometry: str) -> str:
     >>> trained_in("hyperboloid")
     'lorentz'
     """
-    space = geometry_named(geometry).name
+    try:
+        space = geometry_named(geometry).name
+    except UnknownNameError as error:
+        near = [*TRAINED, *(each for each, name in SYNONYMS.items() if name in TRAINED)]
+        more = f"there are: {', '.join(TRAINED)}"
+        raise UnknownNameError.of("geometry", geometry, near, more=more) from error
     if space not in TRAINED:
         raise ParameterError(
             f"no tree embedder is trained in {space} space", hint=f"there are: {', '.join(TRAINED)}"

@@ -13,6 +13,7 @@ from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.geometry.names import geometry as geometry_named
 from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
+from equipoise.tasks.reconstruct import checked_points
 from equipoise.types import Floats
 
 TREE_WORDS = ("tree", "hierarchy")
@@ -62,6 +63,13 @@ def in_order(found: Embedded, tree: Tree) -> Embedded:
         )
     rows = found.vectors[[places[key] for key in tree.ids]]
     return Embedded(tree.ids, tree.names, rows, found.geometry, found.settings, found.history)
+
+
+def in_space(found: Embedded, tree: Tree) -> Embedded:
+    """The vectors in the order of the tree's nodes, once it is known that they lie in their space."""
+    ordered = in_order(found, tree)
+    checked_points(geometry_named(ordered.geometry), ordered.vectors, tree)
+    return ordered
 
 
 def _found(embedder: Any, tree: Tree, offered: dict[str, Any], training: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.embed.elsewhere import Spread
 from equipoise.recipes.fair.engine import Step
 from equipoise.recipes.fair.models import loaded
 from equipoise.recipes.fair.outcome import Outcome, Plan, outcome
@@ -30,12 +31,13 @@ class Measured:
     outcome: Outcome
 
 
-def measure(cell: Cell, plan: Plan, step: Step) -> Measured | None:
+def measure(cell: Cell, plan: Plan, step: Step, over: Spread | None = None) -> Measured | None:
     """Tune and measure the model; None where what is kept of it is of the same inputs.
 
-    Only where a model can be loaded is it known which one it is, so that this is found out here.
+    Only where a model can be loaded is it known which one it is, so that this is found out here. ``over``
+    embeds blocks of its texts elsewhere.
     """
     step(f"{cell.name}: loading")
     with loaded(cell.model, cache=cell.cache, threads=cell.threads) as system:
         key = input_key(plan, cell.name, system.fingerprint)
-        return None if key == cell.kept else Measured(key, outcome(cell.name, system, plan, step))
+        return None if key == cell.kept else Measured(key, outcome(cell.name, system, plan, step, over))

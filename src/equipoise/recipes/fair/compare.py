@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from equipoise.checks.base import counted
 from equipoise.embed.chunk.tokens import Words
-from equipoise.errors import EquipoiseError, PartialError
+from equipoise.errors import EquipoiseError, MissingExtraError, PartialError
 from equipoise.recipes.fair.absent import settle_absent
 from equipoise.recipes.fair.cell import Cell, Measured, measure
 from equipoise.recipes.fair.comparison import FairComparison
@@ -30,7 +31,7 @@ from equipoise.recipes.fair.store import (
     write_outcome,
 )
 from equipoise.recipes.fair.tuning import answer_folds
-from equipoise.run.engines.base import Engine
+from equipoise.run.engines.base import Engine, Finished
 from equipoise.run.engines.local import LocalEngine
 from equipoise.run.evaluate import compare
 from equipoise.run.progress import reported
@@ -215,7 +216,7 @@ def _measured(
     offered = [
         replace(cell, kept=kept[place][0] if place in kept else "") for place, cell in enumerate(cells)
     ]
-    for each in engine.map(measure, offered, plan, step=step, cores=max(cell.threads for cell in cells)):
+    for each in _finished(offered, plan, engine, step):
         name, path = cells[each.place].name, paths[each.place]
         try:
             made = each.value()
@@ -227,6 +228,25 @@ def _measured(
         elif path is not None:
             write_outcome(path, made.outcome, plan, made.key, command)
         yield name, made
+
+
+def _finished(
+    cells: Sequence[Cell], plan: Plan, engine: Engine, step: Step
+) -> Iterator[Finished[Measured | None]]:
+    """The models by the engine; of one alone the texts are, so that more than one node has work.
+
+    Then it is loaded in this process too, and where that cannot be, it is sent whole.
+    """
+    cores = max(cell.threads for cell in cells)
+    if len(cells) == 1 and not isinstance(engine, LocalEngine):
+        unit, engine.unit = engine.unit, "a block of texts"
+        spread = partial(engine.as_finished, cores=cores)
+        (alone,) = LocalEngine().map(partial(measure, over=spread), cells, plan, step=step)
+        engine.unit = unit
+        if not isinstance(alone.outcome, MissingExtraError):
+            yield alone
+            return
+    yield from engine.map(measure, cells, plan, step=step, cores=cores)
 
 
 def _told(name: str, error: Exception) -> EquipoiseError:

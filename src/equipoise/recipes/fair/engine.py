@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.embed.elsewhere import Spread
 from equipoise.embed.retriever import Retriever
 from equipoise.metrics.functions import hit
 from equipoise.recipes.fair.chunking import Chunking, Cut
@@ -45,12 +46,13 @@ def observe(
     depth: int,
     matcher: Matcher,
     step: Step,
+    over: Spread | None = None,
 ) -> dict[Chunking, Observed]:
     """Let one system answer all questions from all chunkings, each at every top_k up to the depth.
 
-    The system should be a remembering one, so that no text is embedded twice.
+    The system should be a remembering one, so that no text is embedded twice. ``over`` embeds elsewhere.
     """
-    _embed_all(system, [each.cut for each in shelved.values()], material)
+    _embed_all(system, [each.cut for each in shelved.values()], material, over)
     observed = {}
     for chunking, shelf in shelved.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
@@ -58,12 +60,12 @@ def observe(
     return observed
 
 
-def _embed_all(system: Retriever, cuts: Sequence[Cut], material: Material) -> None:
+def _embed_all(system: Retriever, cuts: Sequence[Cut], material: Material, over: Spread | None) -> None:
     """All texts in one call a model and role, so that texts of like length share a batch."""
     chunks = list(dict.fromkeys(text for found in cuts for text in found.texts))
     for model in embedders(system):
-        model.embed(chunks, Role.DOCUMENT)
-        model.embed(material.texts, Role.QUERY)
+        model.embed_report(chunks, Role.DOCUMENT, over=over)
+        model.embed_report(material.texts, Role.QUERY, over=over)
 
 
 def _observe(system: Retriever, shelf: Shelved, material: Material, depth: int, matcher: Matcher) -> Observed:

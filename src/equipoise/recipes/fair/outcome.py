@@ -13,6 +13,7 @@ from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem
 from equipoise.data.split import Fold
+from equipoise.embed.elsewhere import Spread
 from equipoise.embed.retriever import Retriever
 from equipoise.recipes.fair.chunking import Chunking, places
 from equipoise.recipes.fair.engine import Observed, Step, observe
@@ -72,11 +73,11 @@ class Outcome:
         return optimization_result(self.facts, self.tuning, self.result)
 
 
-def outcome(name: str, system: Retriever, plan: Plan, step: Step) -> Outcome:
-    """Tune one model and measure it honestly."""
+def outcome(name: str, system: Retriever, plan: Plan, step: Step, over: Spread | None = None) -> Outcome:
+    """Tune one model and measure it honestly; ``over`` embeds its texts elsewhere, with the same vectors."""
     start, begun = perf_counter(), Manifest.start(name)
     system = remembering(system)
-    observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step)
+    observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step, over)
     tuned = tune(name, observed, plan.material, plan.settings, plan.folds)
     best = observed[tuned.best]
     facts = _facts(name, system, tuned, observed, perf_counter() - start)

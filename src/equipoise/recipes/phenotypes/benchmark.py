@@ -18,6 +18,7 @@ from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import similarity
 from equipoise.recipes.fair.models import named_models
 from equipoise.recipes.phenotypes.comparison import PhenotypeBenchmark
+from equipoise.recipes.phenotypes.device import judges_on_device, refuse_idle_device
 from equipoise.recipes.phenotypes.engine import Bench, Outcome
 from equipoise.recipes.phenotypes.figures import PRIMARY
 from equipoise.recipes.phenotypes.golds import expected_terms
@@ -110,6 +111,7 @@ def _run(
     if folder is not None:
         refuse_unwritable(folder)
     named = named_models(models)
+    refuse_idle_device(settings.device, named.values(), settings.reranker)
     bench = prepared(cases, ontology, settings)
     outcomes: list[Outcome] = []
     total = len(named) * len({mode.multi for mode in settings.modes}) + 1
@@ -177,7 +179,7 @@ def _judge(settings: Settings, ontology: Ontology) -> Judge | None:
     from equipoise.embed.rerank.rerank import reranker
 
     spec = DEFAULT_RERANKER if settings.reranker is True else settings.reranker
-    options = {"device": settings.device} if settings.device and str(spec).startswith("cross-encoder") else {}
+    options = {"device": settings.device} if settings.device and judges_on_device(spec) else {}
     # With labels alone the judge loses what the first stage found by a synonym: MRR .34 instead of .62.
     names = [
         ", ".join([label, *synonyms])

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from equipoise.embed.card import Card
-from equipoise.embed.retriever import Retriever, is_fusion, kind_of
+from equipoise.embed.retriever import Retriever
 from equipoise.embed.spec import parse_spec
 from equipoise.ontology.index.aggregate import aggregate
 from equipoise.ontology.index.build import default_folder, missing_indexes, open_index
@@ -23,6 +23,7 @@ from equipoise.ontology.nearness import random_similarity
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import Similarity
 from equipoise.recipes.fair.models import loaded
+from equipoise.recipes.phenotypes.device import runs_on_device
 from equipoise.recipes.phenotypes.diagnosis import Diagnosis, diagnose
 from equipoise.recipes.phenotypes.observe import KEPT, Ask, Observed, observe_all
 from equipoise.recipes.phenotypes.rerank import Judge
@@ -34,9 +35,6 @@ from equipoise.run.progress import Step
 from equipoise.stats.result import Result
 from equipoise.stats.slices import Slice
 from equipoise.types import Floats
-
-ON_DEVICE = ("st",)
-"""The kinds of models that a device can be chosen for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ class Bench:
         device = self.settings.device
         if device is None or not isinstance(model, str):
             return model
-        if is_fusion(model) or kind_of(model) not in ON_DEVICE:
+        if not runs_on_device(model):
             self.notes.append(f"{model} runs on the processor: a device is for models of the kind st:")
             return model
         return str(parse_spec(model).with_options(device=device))

@@ -73,7 +73,7 @@ def dimensions_chart(
         _dimensions_sentence(metric, curves, chance),
         layers,
         subtitle=f"Whiskers: {percent(level)} intervals."
-        + ("" if chance is None else " Dashed: what knows nothing would reach."),
+        + ("" if chance is None else " Dashed: by chance."),
         width=WIDTH,
         height=HEIGHT,
     )

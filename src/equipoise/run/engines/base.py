@@ -48,6 +48,10 @@ class Engine(ABC):
     """
 
     name: str
+    unit = "a piece of the work"
+    """What people call a cell here, such as a model or a block of texts."""
+    tell: Step | None = None
+    """Called with what happens to cells on their way, when it happens."""
 
     @abstractmethod
     def map(

@@ -1,15 +1,19 @@
-"""Standard output without what Ray's own threads print there: it is for results."""
+"""Both outputs without what Ray's own threads print there: one is for results, the other for our words."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread
+from threading import ExceptHookArgs, current_thread
+from traceback import walk_tb
 from typing import Any, TextIO, cast
 
 RAYS = "ray_"
 """How the names of its threads begin."""
+_THEIRS = ("grpc", "ray")
+"""Packages whose threads may die of a connection that is lost."""
 
 
 class _Hushed:
@@ -27,10 +31,16 @@ class _Hushed:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Keep Ray from standard output: when a node dies, it prints the node's log, whatever it was told."""
-    stream = sys.stdout
-    sys.stdout = cast(TextIO, _Hushed(stream))
+    """Keep Ray from both: when a node dies, it prints the node's log, and when a head does, tracebacks."""
+    stream, hook = sys.stdout, threading.excepthook
+
+    def unless_theirs(args: ExceptHookArgs, /) -> None:
+        modules = (str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(args.exc_traceback))
+        if not any(module.partition(".")[0] in _THEIRS for module in modules):
+            hook(args)
+
+    sys.stdout, threading.excepthook = cast(TextIO, _Hushed(stream)), unless_theirs
     try:
         yield
     finally:
-        sys.stdout = stream
+        sys.stdout, threading.excepthook = stream, hook

@@ -7,11 +7,12 @@ import os
 import pickle
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from io import StringIO
-from time import monotonic
+from math import inf
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +21,9 @@ from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, 
 from equipoise.run.engines.base import Cell, Engine, Finished, Function, Shared, Value
 from equipoise.run.engines.hush import hushed
 from equipoise.run.engines.ray_address import CLIENT, absent, answers, refuse_absent
-from equipoise.run.engines.ray_worker import Answer, Surroundings, answer
+from equipoise.run.engines.ray_begin import Told, begin_anywhere
+from equipoise.run.engines.ray_loss import AGAIN, cancel, first_line, lost_alone, quieten, reaching, reason
+from equipoise.run.engines.ray_worker import Answer, Surroundings
 from equipoise.run.progress import Step
 from equipoise.types import need
 
@@ -31,19 +34,30 @@ PATIENCE_SECONDS = 60.0
 _HEADLESS_SECONDS = 20.0
 """How long a head may be gone: it may come back, but after a minute Ray ends the whole process."""
 _LOOK_SECONDS = 5.0
+_KNOCK_SECONDS = 0.5
 _AHEAD = 16
 """Cells that wait at the cluster, so that no core waits for us."""
 _KNOCKS = 2
-_AGAIN = "everything finished is kept: the same command goes on"
+_NODE = "ray.io/node-id"
+"""The label by which Ray knows a node."""
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A cell on its way: how often it was begun, and which nodes could not run it."""
+
+    place: int
+    attempt: int = 1
+    refused: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class _Work:
     """A map under way: what waits here, and what the cluster has."""
 
-    waiting: deque[tuple[int, int]]
-    """Places of cells, and how often each was begun."""
-    running: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    cores: int
+    waiting: deque[_Cell]
+    running: dict[Any, _Cell] = field(default_factory=dict)
 
 
 class RayEngine(Engine):
@@ -58,13 +72,18 @@ class RayEngine(Engine):
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address or os.environ.get("RAY_ADDRESS") or None
-        self._losses: list[str] = []
+        self._notes: list[str] = []
+        self._unfit: set[str] = set()
+        self._gone = False
+        self._cores, self._counted = 0.0, -inf
         self._ray: Any = None
         self._open = ExitStack()
         self._head: str | None = None
 
     def __enter__(self) -> Self:
         """Connect; the error says what is missing where nothing answers."""
+        # Without this, any call after the connection is lost begins a cluster of its own, in this process.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         self._ray = need("ray", extra="ray")
         if self._ray.is_initialized():
             self._refuse_another()
@@ -76,6 +95,7 @@ class RayEngine(Engine):
         with ExitStack() as opened:
             opened.enter_context(hushed())
             self._connect()
+            quieten()
             opened.callback(self._leave)
             # A client knows the head by the address that it came in by: others may not lead there.
             client = self.address is not None and self.address.startswith(CLIENT)
@@ -92,12 +112,12 @@ class RayEngine(Engine):
                 if isinstance(error, ConnectionAbortedError) and chance + 1 < _KNOCKS:
                     continue  # the head forks a server for each client, which may fail once and not again
                 place, known = self.address or "this machine", self.address is not None
-                raise absent(place, _reason(error), listens=known) from error
+                raise absent(place, reason(error), listens=known) from error
             return
 
     def _leave(self) -> None:
         # What Ray has not printed yet of dead nodes, it prints now.
-        with redirect_stdout(StringIO()):
+        with redirect_stdout(StringIO()), suppress(*([Exception] if self._gone else [])):
             self._ray.shutdown()
 
     def __exit__(
@@ -109,14 +129,14 @@ class RayEngine(Engine):
     @property
     def place(self) -> str:
         """How large the cluster is."""
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        nodes = self._nodes()
         cores = int(sum(node["Resources"].get("CPU", 0) for node in nodes))
         return f"{counted(cores, 'core')} on {counted(len(nodes), 'node')} of a Ray cluster"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The cells that were begun again."""
-        return tuple(self._losses)
+        """The cells that were begun again, and the nodes that could run none."""
+        return tuple(self._notes)
 
     def map(
         self,
@@ -132,87 +152,130 @@ class RayEngine(Engine):
             raise ParameterError(
                 "the engine ray is not connected", hint="write: with engine('ray', address) as running: ..."
             )
-        ray = self._ray
-        task = ray.remote(num_cpus=cores, max_retries=0, scheduling_strategy="SPREAD")(answer)
-        with _sendable():
-            held = ray.put(shared)
-        typed = Surroundings()
-        work = _Work(deque((place, 1) for place in range(len(cells))))
+        packed, typed = _packed(shared), pickle.dumps(Surroundings())
+        with self._reaching():
+            task = self._ray.remote(num_cpus=cores, max_retries=0, scheduling_strategy="SPREAD")
+            task, held = task(begin_anywhere()), self._ray.put(packed)
+        work = _Work(cores, deque(_Cell(place) for place in range(len(cells))))
         try:
             while work.waiting or work.running:
                 while work.waiting and len(work.running) < self._window(cores):
-                    place, attempt = work.waiting.popleft()
+                    cell = work.waiting.popleft()
                     try:
-                        sent = _packed(function, cells[place])
+                        sent = _packed((function, cells[cell.place]))
                     except ParameterError as error:
-                        yield Finished(place, error)
+                        yield Finished(cell.place, error)
                         continue
-                    work.running[task.remote(sent, held, typed)] = place, attempt
-                for place, found in self._answers(work, cores):
+                    with self._reaching():
+                        sending = task.options(**self._elsewhere(cell))
+                        work.running[sending.remote(sent, held, typed)] = cell
+                for place, found in self._answers(work):
                     for text in found.steps:
                         (step or _silent)(text)
                     yield Finished(place, found.outcome)
-        except (ConnectionError, ray.exceptions.RaySystemError) as error:
-            raise PartialError("the Ray cluster went away", hint=_AGAIN) from error
         finally:
-            for reference in work.running:
-                with suppress(
-                    ConnectionError, ray.exceptions.RayError
-                ):  # a cluster that is gone runs nothing
-                    ray.cancel(reference, force=True)
+            if not self._gone:
+                cancel(self._ray, work.running)
 
-    def _answers(self, work: _Work, cores: int) -> Iterator[tuple[int, Answer]]:
+    def _answers(self, work: _Work) -> Iterator[tuple[int, Answer]]:
         """What has come back since, waiting for the first; what was lost waits again."""
-        for reference in self._ready(work, cores):
-            place, attempt = work.running.pop(reference)
+        for reference in self._ready(work):
+            cell = work.running.pop(reference)
             try:
-                yield place, self._ray.get(reference)
-            except self._lost as error:
-                if attempt < ATTEMPTS:
-                    self._losses.append(f"a cell was begun again: {_first_line(error)}")
-                    work.waiting.appendleft((place, attempt + 1))
-                else:
-                    yield place, Answer(_gave_up(error), (), "")
+                with self._reaching():
+                    told = Told(*self._ray.get(reference))
+            except lost_alone(self._ray) as error:
+                if cell.attempt == ATTEMPTS:
+                    yield cell.place, Answer(_gave_up(error))
+                    continue
+                self._note(f"{self.unit} is begun again: {first_line(error)}")
+                cell.attempt += 1
+                work.waiting.appendleft(cell)
             except self._ray.exceptions.RayTaskError as error:
-                yield place, Answer(_unable(error), (), "")
+                yield cell.place, Answer(_unable("a worker", reason(error)))
+            else:
+                answer = told.answer
+                if isinstance(answer, str):
+                    answer = Answer(_unable(f"the node {told.host}", answer), unfit=True)
+                if self._refused(told.node, answer, cell, work.cores):
+                    work.waiting.appendleft(cell)
+                else:
+                    yield cell.place, answer
 
-    def _ready(self, work: _Work, cores: int) -> list[Any]:
+    def _refused(self, node: str, answer: Answer, cell: _Cell, cores: int) -> bool:
+        """Whether the node lacks what the cell needs, and another one may have it."""
+        if not isinstance(answer.outcome, MissingExtraError):
+            return False
+        cell.refused.add(node)
+        if answer.unfit:
+            if node not in self._unfit:
+                self._note(f"{answer.outcome.sentence}; nothing more is sent there")
+            self._unfit.add(node)
+        return self._largest(cell.refused) >= cores
+
+    def _elsewhere(self, cell: _Cell) -> dict[str, Any]:
+        """The options of a task that keep it from nodes which cannot run it."""
+        avoided = sorted(self._unfit | cell.refused)
+        return {"label_selector": {_NODE: f"!in({','.join(avoided)})"}} if avoided else {}
+
+    def _ready(self, work: _Work) -> list[Any]:
         """The first that is finished; waits, as long as there is something to wait for."""
-        fits = heard = monotonic()
+        fits = monotonic()
         while work.running:
-            ready, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
+            with self._reaching():
+                ready, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
             if ready:
-                return ready
-            now = monotonic()
-            if self._head_answers():
-                heard = now
-                fits = now if self._largest() >= cores else fits
-            elif now - heard > _HEADLESS_SECONDS:
-                raise ConnectionError("its head does not answer")
+                return list(ready)
+            largest, now = self._largest(), monotonic()
+            fits = now if largest >= work.cores else fits
             if now - fits > PATIENCE_SECONDS:
                 raise PartialError(
-                    f"no node of the Ray cluster has {counted(cores, 'core')}, "
+                    f"no node of the Ray cluster has {counted(work.cores, 'core')}, "
                     f"and none came within {PATIENCE_SECONDS:.0f} seconds",
-                    hint=f"add a node, or ask for fewer threads; {_AGAIN}",
+                    hint=f"add a node, or ask for fewer threads; {AGAIN}",
                 )
         return []
 
-    def _head_answers(self) -> bool:
-        """Whether the head is there. To ask Ray would be to wait: without its head it ends the process."""
-        return self._head is None or answers(self._head)
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            with reaching(self._ray):
+                yield
+        except PartialError:
+            self._gone = True
+            raise
 
-    @property
-    def _lost(self) -> tuple[type[Exception], ...]:
-        """What Ray says of a worker, a node or a value that is gone."""
-        told = self._ray.exceptions
-        return (told.WorkerCrashedError, told.NodeDiedError, told.ObjectLostError, told.OutOfMemoryError)
+    def _note(self, text: str) -> None:
+        self._notes.append(text)
+        if self.tell is not None:
+            self.tell(text)
 
-    def _largest(self) -> float:
-        alive = (node for node in self._ray.nodes() if node["Alive"])
-        return max((node["Resources"].get("CPU", 0.0) for node in alive), default=0.0)
+    def _await_head(self) -> None:
+        """Until the head is there. Ray itself would wait for a minute, and then end this process."""
+        until = monotonic() + _HEADLESS_SECONDS
+        while self._head is not None and not answers(self._head):
+            with self._reaching():
+                if monotonic() > until:
+                    raise ConnectionError("its head does not answer")
+            sleep(_KNOCK_SECONDS)
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        """The nodes that are alive."""
+        self._await_head()
+        with self._reaching():
+            return [node for node in self._ray.nodes() if node["Alive"]]
+
+    def _largest(self, refused: Set[str] = frozenset()) -> float:
+        """The most cores of a node that can run cells."""
+        fit = (node for node in self._nodes() if node["NodeID"] not in self._unfit | refused)
+        return max((node["Resources"].get("CPU", 0.0) for node in fit), default=0.0)
 
     def _window(self, cores: int) -> int:
-        return _AHEAD + int(2 * self._ray.cluster_resources().get("CPU", 0) // cores)
+        """How many cells the cluster should have; it may grow, and is asked now and then."""
+        if monotonic() > self._counted + _LOOK_SECONDS:
+            self._cores = sum(node["Resources"].get("CPU", 0.0) for node in self._nodes())
+            self._counted = monotonic()
+        return _AHEAD + int(2 * self._cores // cores)
 
     def _refuse_another(self) -> None:
         """Whoever uses Ray already is served there, unless something else was asked for."""
@@ -224,49 +287,31 @@ class RayEngine(Engine):
             )
 
 
-def _packed(function: Any, cell: Any) -> bytes:
-    """The two as bytes; also functions that no module holds, such as those of a notebook."""
-    with _sendable():
-        packed: bytes = need("ray.cloudpickle", extra="ray").dumps((function, cell))
-    return packed
-
-
-@contextmanager
-def _sendable() -> Iterator[None]:
+def _packed(value: Any) -> bytes:
+    """Something as bytes; also functions that no module holds, such as those of a notebook."""
     try:
-        yield
+        packed: bytes = need("ray.cloudpickle", extra="ray").dumps(value)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise ParameterError(
             f"what was given cannot be sent to another machine: {str(error).splitlines()[0]}",
             hint="name a model by its spec, or use the engine local",
         ) from error
+    return packed
 
 
 def _gave_up(error: Exception) -> EquipoiseError:
     return PartialError(
-        f"its worker died {ATTEMPTS} times: {_first_line(error)}",
+        f"its worker died {ATTEMPTS} times: {first_line(error)}",
         hint="where memory was short, more threads a cell let fewer cells share a machine",
     )
 
 
-def _unable(error: Exception) -> EquipoiseError:
+def _unable(who: str, why: str) -> EquipoiseError:
     """A worker could not even begin: it has no equipoise, or another one."""
-    cause = str(getattr(error, "cause", error)).strip().splitlines()
     return MissingExtraError(
-        f"a worker cannot run equipoise: {cause[-1].strip() if cause else type(error).__name__}",
+        f"{who} cannot run equipoise: {why}",
         hint="install the same version on every node: pip install 'equipoise[ray]'",
     )
-
-
-def _reason(error: Exception) -> str:
-    """What Ray says in several lines, in one; of a traceback, its last."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return (lines[-1] if any("Traceback" in line for line in lines) else " ".join(lines))[:300]
-
-
-def _first_line(error: Exception) -> str:
-    said = str(error).strip() or type(error).__name__
-    return said.splitlines()[0].partition(". ")[0]
 
 
 def _silent(text: str) -> None:

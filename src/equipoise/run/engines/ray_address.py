@@ -18,8 +18,8 @@ FOUND_BY_RAY = ("auto", "local")
 
 _START = "ray start --head starts one and prints its address; from a machine outside it is ray://head:10001"
 _TOKEN = (
-    "something listens there: a cluster that asks for a token wants RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
-    "here as on its head"
+    "something listens there: a cluster that asks for a token wants RAY_AUTH_MODE=token here, and the token "
+    "of its head in RAY_AUTH_TOKEN or in ~/.ray/auth_token"
 )
 _TRIAL = (
     "import sys, ray\n"

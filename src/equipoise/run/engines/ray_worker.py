@@ -30,28 +30,35 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a cell gave or why it failed, the steps that it told, and the machine that it ran on."""
+    """What a cell gave or why it failed, and the steps that it told."""
 
     outcome: Any
-    steps: tuple[str, ...]
-    node: str
+    steps: tuple[str, ...] = ()
+    unfit: bool = False
+    """Whether no cell at all can run on this machine."""
 
 
-def answer(sent: bytes, shared: Any, typed: Surroundings) -> Answer:
+def answer(sent: bytes, held: bytes, typed: bytes) -> Answer:
     """Run the pickled function on the pickled cell; an error is an answer too, and crosses whole."""
     steps: list[str] = []
     node = platform.node()
     try:
-        _settle(typed, node)
+        _settle(pickle.loads(typed), node)
+    except Exception as error:  # another version may not even have the same surroundings
+        return Answer(_portable(error), unfit=True)
+    try:
         function, cell = _unpacked(sent, node)
-        outcome = function(cell, shared, steps.append)
+        outcome = function(cell, _unpacked(held, node), steps.append)
     except Exception as error:  # whatever it is, whoever sent the cell wants to hear of it
         outcome = _portable(error)
-    return Answer(outcome, tuple(steps), node)
+    return Answer(outcome, tuple(steps))
 
 
 def _settle(typed: Surroundings, node: str) -> None:
-    """Take over version, folder and settings: a relative path means what it meant where it was typed."""
+    """Take over folder and settings: a relative path means what it meant where it was typed.
+
+    Only the number of the version is compared: two states of one version under development pass for equal.
+    """
     if typed.version != __version__:
         raise MissingExtraError(
             f"the node {node} has equipoise {__version__}, and the command was typed with {typed.version}",
@@ -62,16 +69,15 @@ def _settle(typed: Surroundings, node: str) -> None:
         os.chdir(typed.folder)
 
 
-def _unpacked(sent: bytes, node: str) -> tuple[Any, Any]:
-    """The function and the cell, when this machine has what they are made of."""
+def _unpacked(sent: bytes, node: str) -> Any:
+    """What was sent, when this machine has what it is made of."""
     try:
-        function, cell = pickle.loads(sent)
+        return pickle.loads(sent)
     except ImportError as error:
         raise MissingExtraError(
             f"the node {node} lacks what a cell is made of: {error}",
             hint="install the same packages on every node",
         ) from error
-    return function, cell
 
 
 def _portable(error: Exception) -> Exception:

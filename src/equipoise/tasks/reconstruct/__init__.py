@@ -1,6 +1,11 @@
 """Hierarchies read back from vectors: where each node ranks its relatives among all other nodes."""
 
-from equipoise.tasks.reconstruct.reconstruct import Reconstruction, reconstruct, refuse_edgeless
+from equipoise.tasks.reconstruct.reconstruct import (
+    Reconstruction,
+    checked_points,
+    reconstruct,
+    refuse_edgeless,
+)
 from equipoise.tasks.reconstruct.result import (
     reconstruction_metrics,
     reconstruction_result,
@@ -11,6 +16,7 @@ from equipoise.tasks.reconstruct.spread import Spread, spread
 __all__ = [
     "Reconstruction",
     "Spread",
+    "checked_points",
     "reconstruct",
     "reconstruction_metrics",
     "reconstruction_result",

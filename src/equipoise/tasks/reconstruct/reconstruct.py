@@ -14,8 +14,10 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
 from equipoise.geometry import Geometry, as_points
 from equipoise.geometry import geometry as geometry_of
+from equipoise.geometry.points import Points
 from equipoise.geometry.spaces import Poincare
 from equipoise.hierarchy.tree import Tree
+from equipoise.tasks.reconstruct.rounding import ranking_of_moved, tied_norms
 from equipoise.types import Floats, Ids, Ints
 
 _NAMED = 5
@@ -80,6 +82,7 @@ def reconstruct(
     filtered: bool | None = None,
     unit_ids: Any = None,
     device: Any = None,
+    moved: Floats | None = None,
 ) -> Reconstruction:
     """Rank the relatives of every node among all other nodes, by distance.
 
@@ -87,7 +90,8 @@ def reconstruct(
     the closure: ancestors and descendants, as the hyperbolic-embedding papers have it. The node itself is no
     candidate. ``filtered`` drops the other relatives from above a relative; left alone it is raw for the
     parent and filtered for the others. Points outside their space are refused by name; nothing is moved. A
-    ``device`` such as "cuda" ranks there, by products, which round.
+    ``device`` such as "cuda" ranks there, by products, which round. ``moved`` says of each point how far
+    rounding may have moved it: distances and norms that differ by less are tied, and are ranked here.
 
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
     >>> found = reconstruct(tree, [[1.0], [0.0], [-2.0]])
@@ -103,23 +107,32 @@ def reconstruct(
         )
     refuse_edgeless(tree)
     pairs = tree.pairs(relation)
-    complaints = _checked(space, points, tree)
+    complaints = checked_points(space, points, tree)
     ids = list(tree.ids) if unit_ids is None else unit_ids
-    if device is None:
-        ranking = ranking_from_points(points, pairs, space, unit_ids=ids)
-    else:
-        from equipoise.evidence.from_device import ranking_from_points_on
-
-        ranking = ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
+    ranking = _ranked(points, pairs, space, ids, device, moved)
+    norms = space.norm(points) if moved is None else tied_norms(space.norm(points), space, moved)
     return Reconstruction(
         tree=tree,
         geometry=space,
         ranking=replace(ranking, invalid_points=complaints),
-        space=Space.of(points, depth=tree.normalised_rank, norms=space.norm(points), unit_ids=ids),
+        space=Space.of(points, depth=tree.normalised_rank, norms=norms, unit_ids=ids),
         parent_distances=space.distance(points[tree.edges[:, 0]], points[tree.edges[:, 1]]),
         relation=relation,
         filtered=relation != "parent" if filtered is None else filtered,
     )
+
+
+def _ranked(
+    points: Points, pairs: Ints, space: Geometry, ids: Any, device: Any, moved: Floats | None
+) -> Ranking:
+    """The relatives among all others: by distances, by products on a device, or within rounding."""
+    if moved is not None:
+        return ranking_of_moved(points, pairs, space, moved, unit_ids=ids)
+    if device is None:
+        return ranking_from_points(points, pairs, space, unit_ids=ids)
+    from equipoise.evidence.from_device import ranking_from_points_on
+
+    return ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
 
 
 def refuse_edgeless(tree: Tree) -> None:
@@ -130,7 +143,7 @@ def refuse_edgeless(tree: Tree) -> None:
         )
 
 
-def _checked(space: Geometry, points: Any, tree: Tree) -> str:
+def checked_points(space: Geometry, points: Any, tree: Tree) -> str:
     """What is odd about points that can be ranked all the same; those that cannot are refused by name."""
     validity = space.check(points)
     for fault in validity.faults:

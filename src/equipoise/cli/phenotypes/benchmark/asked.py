@@ -92,7 +92,7 @@ class Asked:
             "measure": self.similarity,
             "reranker": reranker,
             "rerank_depth": self.rerank_depth or RERANKED,
-            "device": self.device or ("cuda" if self.gpu else None),
+            "device": self._device,
             "index_dir": self.index_dir,
             "sample": self.diagnose,
             "ties": self.ties,
@@ -102,6 +102,14 @@ class Asked:
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
         }
+
+    @property
+    def _device(self) -> str | None:
+        if self.gpu and self.device is not None:
+            raise ParameterError(
+                f"--gpu and --device {self.device} are two words for one thing", hint="leave one of them out"
+            )
+        return "cuda" if self.gpu else self.device
 
     def cases(self) -> tuple[Case, ...]:
         """The cases of the file, or the samples; of one language where one was named."""

@@ -41,7 +41,7 @@ def run(out: Output, asked: Asked, multi_vector: bool, aggregation_strategy: str
             asked.cases(),
             asked.ontology,
             multi=multi_vector,
-            strategy=aggregation_strategy or DEFAULT_STRATEGY,
+            strategy=DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy,
             output=asked.output_dir,
             progress=step,
             command=out.command,

@@ -1,0 +1,44 @@
+"""A device that was asked for: there, and of use to one of the models, or refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
+from equipoise.recipes.phenotypes.device import refuse_idle_device
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One GPU, as far as anyone asks."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+
+
+@pytest.mark.parametrize("models", [["tfidf:"], ["minilm", "use"], ["sum:use+tfidf:"], [object()]])
+def test_a_gpu_that_no_model_runs_on_is_refused(gpu: None, models: list[object]) -> None:
+    for reranker in (None, True, "maxsim:minilm"):
+        with pytest.raises(ParameterError, match="none of these models runs on a GPU") as caught:
+            refuse_idle_device("cuda", models, reranker)
+        assert "st:" in caught.value.hint
+
+
+def test_a_gpu_that_one_model_or_the_judge_runs_on_is_taken(gpu: None) -> None:
+    refuse_idle_device("cuda:0", ["tfidf:", "st:some/model"], None)
+    refuse_idle_device("cuda", ["bge-base"], None)
+    refuse_idle_device("cuda", ["tfidf:"], "cross-encoder:folder")
+
+
+def test_a_device_is_looked_for_whatever_the_models_are(gpu: None) -> None:
+    for models in (["tfidf:"], ["st:some/model"]):
+        with pytest.raises(MissingExtraError, match="there is no device cuda:1 here"):
+            refuse_idle_device("cuda:1", models, None)
+        with pytest.raises(UnknownNameError, match="no device is called 'nonsense'"):
+            refuse_idle_device("nonsense", models, None)
+
+
+def test_no_device_and_the_processor_are_always_there() -> None:
+    refuse_idle_device(None, ["tfidf:"], None)
+    refuse_idle_device("cpu", ["tfidf:"], None)
