@@ -124,7 +124,7 @@ def index_quality(
         parameters={"store": described(spec), "geometry": geometry, "k": k, **given},
     )
     held = collection or _collection(begun, geometry, given)
-    with running(engine, out), _mapper(engine, output, system) as over:
+    with running(engine, out, "a shard"), _mapper(engine, output, system) as over:
         with (
             open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
             _Bars(out) as bars,

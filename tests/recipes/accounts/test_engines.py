@@ -103,7 +103,7 @@ def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path:
 
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
     pytest.importorskip("torch")
-    with pytest.raises(ParameterError, match="the device cpu is of this machine"):
+    with pytest.raises(ParameterError, match="the device cpu can only be chosen on this machine"):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 

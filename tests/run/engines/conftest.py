@@ -34,7 +34,7 @@ WATCHED = {
 IMPATIENT = """
 from equipoise.cli.main import main
 from equipoise.run.engines import ray
-ray._HEADLESS_SECONDS, ray._LOOK_SECONDS = 1.0, 0.5
+ray._HEADLESS_SECONDS = 1.0
 main()
 """
 """The command, that waits for a lost head no longer than this."""

@@ -72,8 +72,7 @@ def dimensions_chart(
         f"{metric} by dimension",
         _dimensions_sentence(metric, curves, chance),
         layers,
-        subtitle=f"Whiskers: {percent(level)} intervals."
-        + ("" if chance is None else " Dashed: by chance."),
+        subtitle=f"Whiskers: {percent(level)} intervals." + ("" if chance is None else " Dashed: by chance."),
         width=WIDTH,
         height=HEIGHT,
     )
