@@ -22,7 +22,7 @@ LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 WORTH = 4 << 20
 """Bytes for each thread, at least: it takes as long to wake one as to read some hundred thousand of them."""
 
-PART = 2 << 20
+PART = 4 << 20
 """Bytes that a thread takes at a time."""
 
 
