@@ -157,3 +157,12 @@ def test_code_of_a_model_is_not_run_unasked(tiny_bert: Path, tmp_path: Path):
     with pytest.raises(EquipoiseError):
         load(f"st:{folder}")
     assert not (tmp_path / "ran").exists()
+
+
+def test_where_a_model_runs_is_not_part_of_its_name(tiny_bert: Path) -> None:
+    here, there = (
+        embedder(f"st:{tiny_bert}", cache=False),
+        embedder(f"st:{tiny_bert},device=cpu", cache=False),
+    )
+    assert here.card.spec == there.card.spec
+    assert here.fingerprint == there.fingerprint

@@ -27,7 +27,7 @@ from equipoise.types import Role
 if TYPE_CHECKING:
     from equipoise.embed.cache.cache import Cache
 
-_NOT_OF_THE_MODEL = ("threads", "processes")
+_NOT_OF_THE_MODEL = ("threads", "processes", "device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def _known(spec: Spec) -> Known | None:
 
 
 def _plain(spec: Spec) -> Spec:
-    """The spec without what only decides how fast it runs."""
+    """The spec without what only decides where and how fast it runs."""
     options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
     return Spec(spec.kind, spec.name, options, spec.text)
 
