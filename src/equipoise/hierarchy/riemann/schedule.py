@@ -80,9 +80,7 @@ class Schedule:
 
     def rate_at(self, epoch: int) -> float:
         """The rate of an epoch, counted from 0."""
-        share = epoch / max(1, self.epochs - 1)
-        # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
-        rate = math.exp((1.0 - share) * math.log(self.rate) + share * math.log(self.last_rate))
+        rate = falling(self.rate, self.last_rate, epoch / max(1, self.epochs - 1))
         # Steps are cut far below this; the squares of longer ones would overflow.
         return min(rate / 10.0 if epoch < self.burn_in else rate, 1e6)
 
@@ -92,6 +90,16 @@ class Schedule:
             return False
         lately, before = history[-self.patience :], history[-2 * self.patience : -self.patience]
         return sum(lately) >= sum(before) * (1.0 - self.tolerance)
+
+
+def falling(first: float, last: float, share: float) -> float:
+    """The rate at a share of the way from the first to the last, along a geometric curve.
+
+    >>> round(falling(1.0, 0.01, 0.5), 12)
+    0.1
+    """
+    # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
+    return math.exp((1.0 - share) * math.log(first) + share * math.log(last))
 
 
 def _require(holds: bool, name: str, value: object, what: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from equipoise.geometry.device import free_bytes, torch_device
 from equipoise.hierarchy.links import Links
+from equipoise.hierarchy.riemann.schedule import falling
 from equipoise.types import Floats
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ class WholeSchedule:
 
     def rate_at(self, epoch: int) -> float:
         """The rate of an epoch, counted from 0."""
-        share = epoch / max(1, self.epochs - 1)
-        # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
-        return math.exp((1.0 - share) * math.log(self.rate) + share * math.log(self.last_rate))
+        # Steps are cut far below this; the products of longer ones would overflow.
+        return min(falling(self.rate, self.last_rate, epoch / max(1, self.epochs - 1)), 1e6)
 
 
 def train_whole(
