@@ -11,7 +11,8 @@ The compiled code is kept on disk until this file changes, so all that it is mad
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding  # type: ignore[import-untyped, import-not-found, unused-ignore]
 import llvmlite.ir  # type: ignore[import-untyped, import-not-found, unused-ignore]
@@ -19,11 +20,15 @@ import numba.core.cgutils  # type: ignore[import-untyped, import-not-found, unus
 import numba.extending  # type: ignore[import-untyped, import-not-found, unused-ignore]
 import numba.np.arrayobj  # type: ignore[import-untyped, import-not-found, unused-ignore]
 import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.types import Bools, Ints
 
 ir: Any = llvmlite.ir
 types: Any = numba.types
 intrinsic: Any = numba.extending.intrinsic
-compiled: Any = numba.njit(cache=True, nogil=True)
+F = TypeVar("F", bound=Callable[..., Any])
+compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True, nogil=True))
 
 STEP = 256 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 128
 """Bytes looked at in one go: what is kept of them fills half of the registers."""
@@ -180,7 +185,16 @@ def scores_at(typing: Any, address: Any, length: Any, like: Any) -> Any:
 
 
 @compiled
-def place(scores, like, targets, above, tied, predicted, shared, part):  # type: ignore[no-untyped-def]
+def place(
+    scores: tuple[int, int, int],
+    like: NDArray[Any],
+    targets: Ints,
+    above: Ints,
+    tied: Ints,
+    predicted: Ints,
+    shared: Bools,
+    part: tuple[int, int],
+) -> tuple[int, int]:
     """Fill the columns for a part of the rows, one at a time.
 
     Returns the first row that holds a NaN, or -1, and how many targets are tied; ``tied`` is written to only
@@ -225,11 +239,11 @@ def knows(dtype: Any) -> bool:
     """Whether the kernel is compiled for scores of this type."""
     kind_of: Any = numba.from_dtype
     kind = kind_of(dtype)
-    return any(kinds[1].dtype == kind for kinds in place.overloads)
+    return any(kinds[1].dtype == kind for kinds in cast(Any, place).overloads)
 
 
 @compiled
-def equal_and_unknown(row, limit):  # type: ignore[no-untyped-def]
+def equal_and_unknown(row: NDArray[Any], limit: Any) -> tuple[int, int]:
     """How many scores equal the limit, and how many are NaN."""
     equal, unknown = 0, 0
     for score in row:
@@ -239,7 +253,7 @@ def equal_and_unknown(row, limit):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def place_of(row, top, lanes, start, stop):  # type: ignore[no-untyped-def]
+def place_of(row: NDArray[Any], top: Any, lanes: Any, start: int, stop: int) -> tuple[int, bool]:
     """The first place of the largest score of a stretch, and whether it has another; the lanes have it."""
     if lanes & (lanes - _ONE):
         first, last = ends(row[start:stop], top)
@@ -255,7 +269,7 @@ def place_of(row, top, lanes, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def ends(row, top):  # type: ignore[no-untyped-def]
+def ends(row: NDArray[Any], top: Any) -> tuple[Any, Any]:
     """The first and the last place of a score that is there."""
     first, last = np.int32(row.shape[0]), np.int32(-1)
     for j in range(row.shape[0]):
