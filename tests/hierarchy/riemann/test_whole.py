@@ -55,8 +55,9 @@ def test_the_gradient_is_that_of_automatic_differentiation(sharpness: float, cro
     loss.backward()
     raised = points.grad.clone()
     raised[:, 0] *= -1  # from the gradient of coordinates to that of Lorentz's product
-    work = _Work.of(relatives, len(tree), torch.device("cpu"), crowd)
-    found, total = work.gradient(points.detach(), torch.tensor(nodes), sharpness)
+    work = _Work.of(relatives, len(tree), torch.device("cpu"))
+    weight = WholeSchedule(crowd=crowd).weight_at(0, len(tree))
+    found, total = work.gradient(points.detach(), torch.tensor(nodes), sharpness, weight)
     assert total == pytest.approx(loss.item(), rel=1e-9)
     wanted = _tangent(points.detach(), raised)
     torch.testing.assert_close(_tangent(points.detach(), found), wanted, rtol=1e-8, atol=1e-10)
@@ -64,10 +65,18 @@ def test_the_gradient_is_that_of_automatic_differentiation(sharpness: float, cro
 
 def test_training_brings_relatives_nearer_than_strangers() -> None:
     tree, relatives = a_tree()
-    _, history = train_whole(
-        points_of(tree), relatives, WholeSchedule(epochs=150, rate=0.1, batches=4), device="cpu"
-    )
+    # A crowd of all from the beginning, since losses of different crowds do not compare.
+    schedule = WholeSchedule(epochs=150, rate=0.1, batches=4, crowd=len(tree))
+    _, history = train_whole(points_of(tree), relatives, schedule, device="cpu")
     assert history[-1] < 0.2 * history[0]
+
+
+def test_the_crowd_grows_until_it_is_everyone() -> None:
+    schedule = WholeSchedule(epochs=11, crowd=4)
+    weights = [schedule.weight_at(epoch, 64) for epoch in range(11)]
+    assert weights[0] == pytest.approx(4 / 64)
+    assert weights[5] == pytest.approx(16 / 64)  # half way along a geometric curve
+    assert weights[10] == pytest.approx(1.0)
 
 
 @settings(max_examples=15, deadline=None)

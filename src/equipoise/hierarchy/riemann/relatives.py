@@ -33,7 +33,7 @@ class Relatives:
         both = np.concatenate([pairs, pairs[:, ::-1]])
         keys = np.sort(both[:, 0] * len(tree) + both[:, 1])
         links = Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
-        return cls(links, Links.of(len(tree), pairs), keys, _pieces(links))
+        return cls(links, Links.of(len(tree), pairs), keys, _pieces(links, PIECE))
 
     def __len__(self) -> int:
         return len(self.links)
@@ -47,6 +47,10 @@ class Relatives:
         relatives = self.links.counts + 1.0
         return np.asarray(np.minimum(1.0, 2.0 * np.median(relatives) / relatives) ** 0.25)
 
+    def cut(self, size: int) -> Ints:
+        """The (node, start, stop) rows of pieces with at most this many relatives."""
+        return _pieces(self.links, size)
+
     def include(self, nodes: Ints, others: Ints) -> Bools:
         """Whether each other is a relative of its node, or the node itself."""
         wanted = nodes * len(self) + others
@@ -54,10 +58,10 @@ class Relatives:
         return np.asarray((self.keys[place] == wanted) | (nodes == others))
 
 
-def _pieces(links: Links) -> Ints:
+def _pieces(links: Links, size: int) -> Ints:
     """Each node's run of relatives, cut at multiples of the piece size."""
-    counts = -(-links.counts // PIECE)
+    counts = -(-links.counts // size)
     nodes = np.repeat(np.arange(len(links)), counts)
     nth = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = links.starts[nodes] + nth * PIECE
-    return np.column_stack([nodes, starts, np.minimum(starts + PIECE, links.starts[nodes + 1])])
+    starts = links.starts[nodes] + nth * size
+    return np.column_stack([nodes, starts, np.minimum(starts + size, links.starts[nodes + 1])])

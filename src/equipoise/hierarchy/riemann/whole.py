@@ -36,22 +36,30 @@ _LARGEST = 1e100
 class WholeSchedule:
     """How long and how fast; the rate is a length in the space and falls along a geometric curve.
 
-    All strangers of a node together weigh as ``crowd`` of them would. With a small crowd the pairs that rank
-    far down set the large shape first; counted in full, near neighbours hold everything where it began.
+    All strangers of a node together weigh as ``crowd`` of them would at first, and in full at last. With a
+    small crowd the pairs that rank far down set the large shape; counted in full, near ranks fall into order,
+    but near neighbours would hold everything where it began.
     """
 
-    epochs: int = 100
-    rate: float = 0.3
-    last_rate: float = 0.009
+    epochs: int = 250
+    rate: float = 0.5
+    last_rate: float = 0.003
     sharpness: float = 1.0
     batches: int = 128
-    crowd: int = 50
+    crowd: float = 5.0
     radius: float = 17.0
 
     def rate_at(self, epoch: int) -> float:
         """The rate of an epoch, counted from 0."""
         # Steps are cut far below this; the products of longer ones would overflow.
-        return min(falling(self.rate, self.last_rate, epoch / max(1, self.epochs - 1)), 1e6)
+        return min(falling(self.rate, self.last_rate, self._share(epoch)), 1e6)
+
+    def weight_at(self, epoch: int, nodes: int) -> float:
+        """What each stranger weighs in an epoch, counted from 0."""
+        return falling(min(self.crowd, nodes), nodes, self._share(epoch)) / nodes
+
+    def _share(self, epoch: int) -> float:
+        return epoch / max(1, self.epochs - 1)
 
 
 def train_whole(
@@ -71,15 +79,15 @@ def train_whole(
 
     where = torch_device(device)
     points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=where)
-    work = _Work.of(relatives, len(start), where, schedule.crowd)
+    work = _Work.of(relatives, len(start), where)
     adam = _Adam(points)
     rng = np.random.default_rng(seed)
     history: list[float] = []
     for epoch in range(schedule.epochs):
-        lost = 0.0
+        lost, weight = 0.0, schedule.weight_at(epoch, len(start))
         order = torch.as_tensor(rng.permutation(len(start)), device=where)
         for nodes in order.tensor_split(min(schedule.batches, len(start))):
-            gradient, loss = work.gradient(adam.points, nodes, schedule.sharpness)
+            gradient, loss = work.gradient(adam.points, nodes, schedule.sharpness, weight)
             adam.step(gradient, schedule.rate_at(epoch), schedule.radius)
             lost += loss
         history.append(lost / max(1, len(work.targets)))
@@ -116,20 +124,17 @@ class _Work:
     starts: Any
     counts: Any
     rows: int
-    weight: float
-    """Of each stranger."""
 
     @classmethod
-    def of(cls, relatives: Links, nodes: int, where: Any, crowd: int) -> _Work:
+    def of(cls, relatives: Links, nodes: int, where: Any) -> _Work:
         import torch
 
         counts = torch.as_tensor(np.asarray(relatives.counts), device=where)
         targets = torch.as_tensor(np.asarray(relatives.targets), device=where)
         rows = max(1, int(SHARE * free_bytes(where)) // (8 * nodes))
-        weight = min(1.0, crowd / nodes)
-        return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows, weight)
+        return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
 
-    def gradient(self, points: Any, nodes: Any, sharpness: float) -> tuple[Any, float]:
+    def gradient(self, points: Any, nodes: Any, sharpness: float, weight: float) -> tuple[Any, float]:
         """The derivative of the loss of these nodes, summed, by every point, and that sum.
 
         The loss of a node and its relative is ``-log(e(u,v) / (e(u,v) + weight * sum of e(u,w)))`` over all
@@ -152,12 +157,12 @@ class _Work:
             score[row, near] = -torch.inf
             score[own, block] = -torch.inf
             crowd = torch.logsumexp(score, dim=1)
-            all_weigh = crowd + math.log(self.weight)
+            all_weigh = crowd + math.log(weight)
             doubt = torch.sigmoid(all_weigh[row] - wanted)
             found += torch.nn.functional.softplus(all_weigh[row] - wanted).sum()
-            weight = torch.zeros(len(block), dtype=points.dtype, device=points.device)
-            weight.index_add_(0, row, doubt)
-            pull = torch.exp(score - crowd[:, None]).mul_(-weight[:, None])
+            doubts = torch.zeros(len(block), dtype=points.dtype, device=points.device)
+            doubts.index_add_(0, row, doubt)
+            pull = torch.exp(score - crowd[:, None]).mul_(-doubts[:, None])
             pull[row, near] = doubt
             pull.nan_to_num_(0.0)  # a node without strangers has nothing to be told from
             pull.mul_(distance).div_(sine)

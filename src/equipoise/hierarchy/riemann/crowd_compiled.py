@@ -1,0 +1,188 @@
+"""The descent in curved space, compiled by numba: many pieces in a row against strangers they share.
+
+The loss of a node u and its relative v is ``-log(e(u,v) / (e(u,v) + sum of e(u,w)))`` over strangers w, with
+``e(u,v) = exp(-sharpness d(u,v)^2)``. Squares, since a pair far apart then pulls harder than one at hand,
+which orders the large before the small. Shared strangers lie side by side in memory, and the separation of a
+node from all of them is a handful of vector instructions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.hierarchy.riemann.compiled import (
+    NEGLIGIBLE,
+    act,
+    candidate,
+    compiled,
+    distance_of,
+    drawn,
+    is_among,
+    is_relative,
+    separation,
+    walk,
+    weigh,
+)
+from equipoise.types import Floats, Ints
+
+RUN = 64
+"""Pieces in a row that share their strangers."""
+TYPICAL = 5.0
+"""A distance: the rate is the step of a pair this far apart."""
+_NEAREST = 1.0 + 1e-12
+
+
+@compiled
+def epoch(
+    points: Floats,
+    reach: float,
+    pieces: Ints,
+    order: Ints,
+    counts: tuple[int, int, int],
+    remembers: bool,
+    memory: Ints,
+    pool: tuple[Ints, Ints, Ints],
+    links: tuple[Ints, Ints],
+    ancestors: tuple[Ints, Ints],
+    pace: Floats,
+    sharpness: float,
+    rate: float,
+    margin: float,
+    seed: int,
+) -> float:
+    """One walk over the pieces in this order; moves the points in place and returns the summed loss.
+
+    Strangers whose weight is below ``exp(-margin)`` of the farthest relative's are passed over. With
+    ``remembers`` each node also meets the nearest strangers it knows, and gets to know nearer ones.
+    """
+    state = np.full(1, seed, dtype=np.uint64)
+    width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
+    crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
+    u, tangent = np.empty(width), np.empty(width)
+    a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    far_a, far_d, far_inverse, far_weight = np.empty(crowd), np.empty(crowd), np.empty(crowd), np.empty(crowd)
+    who, place, kept = np.empty(crowd, np.int64), np.empty(counts[0], np.int64), np.empty(memory.shape[1])
+    drawn_who, apart, copies = (
+        np.empty(counts[0], np.int64),
+        np.empty(counts[0]),
+        np.empty((width, counts[0])),
+    )
+    loss = 0.0
+    for nth in range(len(order)):
+        if nth % RUN == 0:
+            draw(state, points, pool[0], drawn_who, copies)
+        x, begin, end = pieces[order[nth]]
+        m = end - begin
+        for c in range(width):
+            u[c], tangent[c] = points[x, c], 0.0
+        for j in range(m):
+            a[j] = separation(u, points, links[1][begin + j], True)
+            d[j], inverse[j] = distance_of(a[j], True)
+        farthest = d[:m].max()
+        limit = math.cosh(min(math.sqrt(farthest * farthest + margin / sharpness), 350.0))
+        separations(u, copies, apart)
+        k = 0
+        for i in range(counts[0]):
+            if apart[i] <= limit:
+                y = drawn_who[i]
+                if y == x or is_relative(links[1], links[0][x], links[0][x + 1], y):
+                    continue
+                if remembers and is_among(memory, x, y):
+                    continue
+                who[k], far_a[k], place[k] = y, max(apart[i], _NEAREST), i
+                k += 1
+        shared = k
+        if remembers:
+            k = recall(
+                state, x, u, points, limit, counts, memory, pool, links, ancestors, drawn_who, apart, who,
+                far_a, kept, k,
+            )  # fmt: skip
+        if k == 0:
+            continue
+        for j in range(k):
+            far_d[j], far_inverse[j] = distance_of(far_a[j], True)
+        loss += weigh(d[:m] * d[:m], far_d[:k] * far_d[:k], sharpness, weight, far_weight)
+        for j in range(m):
+            weight[j] *= d[j] / TYPICAL
+        for j in range(k):
+            far_weight[j] *= far_d[j] / TYPICAL
+        act(points, links[1][begin:end], u, -1.0, weight, a, inverse, tangent, rate, pace, True, reach)
+        act(points, who[:k], u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, True, reach)
+        walk(points, x, u, tangent, rate * pace[x], True, reach)
+        for j in range(shared):
+            if far_weight[j] >= NEGLIGIBLE:
+                for c in range(width):
+                    copies[c, place[j]] = points[who[j], c]
+    return loss
+
+
+@compiled
+def draw(state: NDArray[np.uint64], points: Floats, members: Ints, drawn_who: Ints, copies: Floats) -> None:
+    """Draw strangers for the pieces to come; their coordinates are copied, one coordinate a row."""
+    for k in range(len(drawn_who)):
+        y = members[drawn(state, 0, len(members))]
+        drawn_who[k] = y
+        for i in range(points.shape[1]):
+            copies[i, k] = points[y, i]
+
+
+@compiled
+def separations(u: Floats, copies: Floats, apart: Floats) -> None:
+    """The cosh of the distance from u to each of the copied points."""
+    for k in range(len(apart)):
+        apart[k] = u[0] * copies[0, k]
+    for i in range(1, len(u)):
+        for k in range(len(apart)):
+            apart[k] -= u[i] * copies[i, k]
+
+
+@compiled
+def recall(
+    state: NDArray[np.uint64],
+    x: int,
+    u: Floats,
+    points: Floats,
+    limit: float,
+    counts: tuple[int, int, int],
+    memory: Ints,
+    pool: tuple[Ints, Ints, Ints],
+    links: tuple[Ints, Ints],
+    ancestors: tuple[Ints, Ints],
+    drawn_who: Ints,
+    drawn_apart: Floats,
+    who: Ints,
+    apart: Floats,
+    kept: Floats,
+    found: int,
+) -> int:
+    """Add to ``who`` the strangers that x remembers, and those it gets to know; returns their number."""
+    size, worst = memory.shape[1], 0
+    for slot in range(size):
+        y = memory[x, slot]
+        kept[slot] = 1e300 if y < 0 else separation(u, points, y, True)
+        if kept[slot] > kept[worst]:
+            worst = slot
+        if y >= 0 and kept[slot] <= limit:
+            who[found], apart[found] = y, kept[slot]
+            found += 1
+    for nth in range(counts[0] + counts[1] + counts[2]):
+        if nth < counts[0]:
+            y, gap = drawn_who[nth], drawn_apart[nth]
+        else:
+            y = candidate(state, nth, x, counts, memory, pool, links, ancestors)
+            gap = separation(u, points, y, True) if y >= 0 else 1e300
+        if gap >= kept[worst] or y == x:
+            continue
+        if is_relative(links[1], links[0][x], links[0][x + 1], y) or is_among(memory, x, y):
+            continue
+        if nth >= counts[0] and gap <= limit:
+            who[found], apart[found] = y, gap
+            found += 1
+        memory[x, worst], kept[worst] = y, gap
+        for slot in range(size):
+            if kept[slot] > kept[worst]:
+                worst = slot
+    return found
