@@ -1,0 +1,93 @@
+"""The descent against shared strangers: one piece moves as the loss says, and memory keeps the nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.hierarchy.riemann.relatives import Relatives
+from equipoise.hierarchy.riemann.spaces import Hyperboloid, on_hyperboloid
+from equipoise.hierarchy.riemann.strangers import no_memory
+from equipoise.hierarchy.tree import Tree
+
+crowd = pytest.importorskip("equipoise.hierarchy.riemann.crowd_compiled")
+SPACE = Hyperboloid()
+TREE = Tree.from_edges([("a", "root"), ("b", "root"), ("c", "a"), ("d", "b"), ("e", "b")])
+RATE, SHARPNESS = 0.2, 0.7
+
+
+def some_points(count: int = len(TREE)) -> np.ndarray:
+    return on_hyperboloid(np.random.default_rng(2).normal(size=(count, 3)), SPACE.reach)
+
+
+def one_epoch(points: np.ndarray, node: int, strangers: list[int], memory: np.ndarray, **changed) -> None:
+    """The pieces of one node alone, against these strangers."""
+    relatives = Relatives.of(TREE)
+    pieces = relatives.pieces[relatives.pieces[:, 0] == node]
+    members = np.array(strangers)
+    count = len(points)
+    crowd.epoch(
+        points, SPACE.reach, pieces, np.arange(len(pieces)), changed.get("counts", (len(members), 0, 0)),
+        changed.get("remembers", False), memory, (members, np.zeros(count, np.int64), np.full(count, count)),
+        (relatives.links.starts, relatives.links.targets),
+        (relatives.ancestors.starts, relatives.ancestors.targets), np.ones(count), SHARPNESS, RATE, 1e6, 1,
+    )  # fmt: skip
+
+
+def test_a_piece_moves_as_the_loss_says() -> None:
+    node, stranger = TREE.position("a"), TREE.position("d")
+    near = Relatives.of(TREE).links[node]
+    before = some_points()
+    after = before.copy()
+    one_epoch(after, node, [stranger], no_memory(len(TREE), 1))
+
+    def apart(other: int) -> tuple[float, np.ndarray, np.ndarray]:
+        distance, at_node = SPACE.apart(before[[node]], before[[other]])
+        _, at_other = SPACE.apart(before[[other]], before[[node]])
+        return float(distance[0]), at_node[0], at_other[0]
+
+    far, from_far, away = apart(stranger)
+    closeness = np.exp(-SHARPNESS * far**2)
+    wanted, gradient, pushed = before.copy(), np.zeros(before.shape[1]), 0.0
+    for other in near:
+        distance, at_node, at_other = apart(other)
+        total = np.exp(-SHARPNESS * distance**2) + closeness
+        pull = closeness / total * distance / crowd.TYPICAL
+        wanted[other] = SPACE.moved(before[[other]], -RATE * pull * at_other[None])[0]
+        gradient += pull * at_node
+        pushed += closeness / total * far / crowd.TYPICAL
+    wanted[stranger] = SPACE.moved(before[[stranger]], RATE * pushed * away[None])[0]
+    gradient -= pushed * from_far
+    wanted[node] = SPACE.moved(before[[node]], -RATE * gradient[None])[0]
+    np.testing.assert_allclose(after, wanted, rtol=1e-6, atol=1e-6)
+    assert not np.allclose(after, before)
+
+
+def test_a_node_remembers_the_nearest_strangers_it_has_met() -> None:
+    node = TREE.position("a")
+    strangers = [TREE.position(name) for name in ("b", "d", "e")]
+    points = some_points()
+    memory = no_memory(len(TREE), 2)
+    distance, _ = SPACE.apart(np.broadcast_to(points[node], (3, 4)), points[strangers])
+    # Many draws, so that each of the three is met.
+    one_epoch(points, node, strangers, memory, remembers=True, counts=(60, 0, 0))
+    nearest = {strangers[place] for place in np.argsort(distance)[:2]}
+    assert set(memory[node].tolist()) == nearest
+
+
+def test_relatives_are_never_taken_for_strangers() -> None:
+    node = TREE.position("a")
+    points = some_points()
+    before = points.copy()
+    one_epoch(
+        points, node, [node, *Relatives.of(TREE).links[node]], no_memory(len(TREE), 2), counts=(40, 0, 0)
+    )
+    np.testing.assert_array_equal(points, before)
+
+
+def test_separations_are_those_of_pairs() -> None:
+    points = some_points(30)
+    found = np.empty(30)
+    crowd.separations(points[4], np.ascontiguousarray(points.T), found)
+    wanted, _ = SPACE.apart(np.broadcast_to(points[4], points.shape), points)
+    np.testing.assert_allclose(np.arccosh(np.maximum(found, 1.0)), wanted, atol=2e-6)
