@@ -30,6 +30,10 @@ class Schedule:
     the factor of the distance in the exponent of the loss. Training ends before ``epochs`` once the mean
     loss of the last ``patience`` epochs is not below that of as many before by ``tolerance`` (a share); a
     patience of 0 never ends it. The engine ``auto`` is numba where it is installed.
+
+    In curved space numba trains in stages, which share the epochs: see ``stages``. There many nodes share
+    three times the strangers, drawn alike or by degree; the distance is squared, at an eighth of the
+    sharpness; rates are multiples of these; and patience counts within a stage.
     """
 
     epochs: int = 300

@@ -90,8 +90,9 @@ def within_reach(
     space: Space, points: Floats, starts: Ints, targets: Ints, rng: np.random.Generator
 ) -> Strangers:
     """The strangers of each node that rank before its farthest relative, or would soon."""
-    limits = kernels.limits(points, space.curved, starts, targets, MARGIN + SLACK)
     left, right = _factors(points, space.curved)
+    # In the type of the products, since comparing two types converts every one of them.
+    limits = kernels.limits(points, space.curved, starts, targets, MARGIN + SLACK).astype(left.dtype)
     found: list[tuple[kernels.Short, Floats]] = []
     counts = np.zeros(len(points), dtype=np.int64)
     known = np.zeros(len(points), dtype=np.bool_)

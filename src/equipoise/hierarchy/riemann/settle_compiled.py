@@ -251,10 +251,10 @@ def step(
         since = steps - state.last[y]
         state.last[y] = steps
         state.times[y] += 1
-        length = 0.0
+        length, faded = 0.0, _FIRST**since
         for i in range(len(slope)):
             length += -slope[i] * slope[i] if curved and i == 0 else slope[i] * slope[i]
-            carried[i] = _FIRST**since * carried[i] + (1.0 - _FIRST) * slope[i]
+            carried[i] = faded * carried[i] + (1.0 - _FIRST) * slope[i]
             slope[i] = 0.0
         state.square[y] = _SECOND**since * state.square[y] + (1.0 - _SECOND) * max(length, 0.0)
         scale = math.sqrt(state.square[y] / (1.0 - _SECOND ** state.times[y]))
