@@ -1,7 +1,8 @@
-"""The same training compiled by numba, one piece at a time: no batch, and no Python between two points.
+"""Steps of training compiled by numba, and an epoch of flat space: one piece at a time, and no batch.
 
-Spaces differ by a flag. In curved space the separation of two points is the cosh of their distance, in flat
-space its square; both order points as the distance does and need no logarithm.
+The epochs of curved space, in ``crowd_compiled`` and ``settle_compiled``, take the same steps; a flag tells
+the spaces apart. In curved space the separation of two points is the cosh of their distance, in flat space
+its square; both order points as the distance does and need no logarithm.
 """
 
 from __future__ import annotations
@@ -173,7 +174,6 @@ def meet(
     x: int,
     u: Floats,
     points: Floats,
-    curved: bool,
     limit: float,
     counts: tuple[int, int, int],
     memory: Ints,
@@ -189,7 +189,7 @@ def meet(
     size = memory.shape[1]
     for slot in range(size):
         y = memory[x, slot]
-        kept[slot] = 1e300 if y < 0 else separation(u, points, y, curved)
+        kept[slot] = 1e300 if y < 0 else separation(u, points, y, False)
         if kept[slot] > kept[worst]:
             worst = slot
         if y >= 0 and kept[slot] <= limit:
@@ -199,7 +199,7 @@ def meet(
         y = candidate(state, nth, x, counts, memory, pool, links, ancestors)
         if y < 0 or y == x:
             continue
-        gap = separation(u, points, y, curved)
+        gap = separation(u, points, y, False)
         if gap > limit and gap >= kept[worst]:
             continue
         if is_relative(links[1], links[0][x], links[0][x + 1], y) or is_among(memory, x, y):
@@ -265,7 +265,6 @@ def act(
 @compiled
 def epoch(
     points: Floats,
-    curved: bool,
     reach: float,
     pieces: Ints,
     order: Ints,
@@ -280,7 +279,7 @@ def epoch(
     margin: float,
     seed: int,
 ) -> float:
-    """One walk over the pieces in this order; moves the points in place and returns the summed loss."""
+    """One walk over the pieces in flat space, in this order; moves the points and returns the summed loss."""
     state = np.full(1, seed, dtype=np.uint64)
     width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
     crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
@@ -295,18 +294,17 @@ def epoch(
         for c in range(width):
             u[c], tangent[c] = points[x, c], 0.0
         for j in range(m):
-            a[j] = separation(u, points, links[1][begin + j], curved)
-            d[j], inverse[j] = distance_of(a[j], curved)
-        farthest = min(d[:m].max() + margin, 350.0 if curved else 1e150)
-        limit = math.cosh(farthest) if curved else farthest * farthest
-        k = meet(state, x, u, points, curved, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
+            a[j] = separation(u, points, links[1][begin + j], False)
+            d[j], inverse[j] = distance_of(a[j], False)
+        limit = min(d[:m].max() + margin, 1e150) ** 2
+        k = meet(state, x, u, points, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
         if k == 0:
             continue
         for j in range(k):
-            far_d[j], far_inverse[j] = distance_of(far_a[j], curved)
+            far_d[j], far_inverse[j] = distance_of(far_a[j], False)
         loss += weigh(d[:m], far_d[:k], sharpness, weight, far_weight)
         near, far = links[1][begin:end], who[:k]
-        act(points, near, u, -1.0, weight, a, inverse, tangent, rate, pace, curved, reach)
-        act(points, far, u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, curved, reach)
-        walk(points, x, u, tangent, rate * pace[x], curved, reach)
+        act(points, near, u, -1.0, weight, a, inverse, tangent, rate, pace, False, reach)
+        act(points, far, u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, False, reach)
+        walk(points, x, u, tangent, rate * pace[x], False, reach)
     return loss

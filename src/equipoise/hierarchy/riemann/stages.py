@@ -88,8 +88,8 @@ def _flat(work: Work) -> Stage:
     def epoch(done: int) -> float:
         order = work.rng.permutation(len(relatives.pieces))
         return compiled.epoch(
-            work.points, space.curved, space.reach, relatives.pieces, order, counts, memory, pool, links,
-            ancestors, pace, schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
+            work.points, space.reach, relatives.pieces, order, counts, memory, pool, links, ancestors, pace,
+            schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
         )  # fmt: skip
 
     return Stage(schedule.epochs, epoch)
