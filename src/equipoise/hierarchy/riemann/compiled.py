@@ -174,37 +174,45 @@ def meet(
     x: int,
     u: Floats,
     points: Floats,
+    curved: bool,
     limit: float,
     counts: tuple[int, int, int],
     memory: Ints,
     pool: tuple[Ints, Ints, Ints],
     links: tuple[Ints, Ints],
     ancestors: tuple[Ints, Ints],
+    shared: Ints,
+    shared_apart: Floats,
     who: Ints,
     apart: Floats,
     kept: Floats,
+    found: int,
 ) -> int:
-    """Fill ``who`` and ``apart`` with strangers within the limit, and keep the nearest of all in memory."""
-    found, worst = 0, 0
-    size = memory.shape[1]
+    """Add to ``who`` and ``apart`` strangers within the limit, and keep the nearest of all in memory.
+
+    ``found`` are there already, those of ``shared`` among them, which stand for draws at large; an empty one
+    leaves all to be drawn. Returns how many there are then.
+    """
+    size, worst = memory.shape[1], 0
     for slot in range(size):
         y = memory[x, slot]
-        kept[slot] = 1e300 if y < 0 else separation(u, points, y, False)
+        kept[slot] = 1e300 if y < 0 else separation(u, points, y, curved)
         if kept[slot] > kept[worst]:
             worst = slot
         if y >= 0 and kept[slot] <= limit:
             who[found], apart[found] = y, kept[slot]
             found += 1
     for nth in range(counts[0] + counts[1] + counts[2]):
-        y = candidate(state, nth, x, counts, memory, pool, links, ancestors)
+        is_shared = nth < len(shared)
+        y = shared[nth] if is_shared else candidate(state, nth, x, counts, memory, pool, links, ancestors)
         if y < 0 or y == x:
             continue
-        gap = separation(u, points, y, False)
-        if gap > limit and gap >= kept[worst]:
+        gap = shared_apart[nth] if is_shared else separation(u, points, y, curved)
+        if gap >= kept[worst] and (is_shared or gap > limit):
             continue
         if is_relative(links[1], links[0][x], links[0][x + 1], y) or is_among(memory, x, y):
             continue
-        if gap <= limit:
+        if gap <= limit and not is_shared:
             who[found], apart[found] = y, gap
             found += 1
         if gap < kept[worst]:
@@ -287,7 +295,7 @@ def epoch(
     a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     far_a, far_d, far_inverse = np.empty(crowd), np.empty(crowd), np.empty(crowd)
     far_weight, who, kept = np.empty(crowd), np.empty(crowd, np.int64), np.empty(memory.shape[1])
-    loss = 0.0
+    nobody, loss = np.empty(0, np.int64), 0.0
     for piece in order:
         x, begin, end = pieces[piece]
         m = end - begin
@@ -297,7 +305,10 @@ def epoch(
             a[j] = separation(u, points, links[1][begin + j], False)
             d[j], inverse[j] = distance_of(a[j], False)
         limit = min(d[:m].max() + margin, 1e150) ** 2
-        k = meet(state, x, u, points, limit, counts, memory, pool, links, ancestors, who, far_a, kept)
+        k = meet(
+            state, x, u, points, False, limit, counts, memory, pool, links, ancestors, nobody, far_a, who,
+            far_a, kept, 0,
+        )  # fmt: skip
         if k == 0:
             continue
         for j in range(k):

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from equipoise.hierarchy.riemann.compiled import (
     NEGLIGIBLE,
     act,
-    candidate,
     compiled,
     distance_of,
     drawn,
     is_among,
     is_relative,
+    meet,
     separation,
     walk,
     weigh,
@@ -96,9 +96,9 @@ def epoch(
                 k += 1
         shared = k
         if remembers:
-            k = recall(
-                state, x, u, points, limit, counts, memory, pool, links, ancestors, drawn_who, apart, who,
-                far_a, kept, k,
+            k = meet(
+                state, x, u, points, True, limit, counts, memory, pool, links, ancestors, drawn_who, apart,
+                who, far_a, kept, k,
             )  # fmt: skip
         if k == 0:
             continue
@@ -137,52 +137,3 @@ def separations(u: Floats, copies: Floats, apart: Floats) -> None:
     for i in range(1, len(u)):
         for k in range(len(apart)):
             apart[k] -= u[i] * copies[i, k]
-
-
-@compiled
-def recall(
-    state: NDArray[np.uint64],
-    x: int,
-    u: Floats,
-    points: Floats,
-    limit: float,
-    counts: tuple[int, int, int],
-    memory: Ints,
-    pool: tuple[Ints, Ints, Ints],
-    links: tuple[Ints, Ints],
-    ancestors: tuple[Ints, Ints],
-    drawn_who: Ints,
-    drawn_apart: Floats,
-    who: Ints,
-    apart: Floats,
-    kept: Floats,
-    found: int,
-) -> int:
-    """Add to ``who`` the strangers that x remembers, and those it gets to know; returns their number."""
-    size, worst = memory.shape[1], 0
-    for slot in range(size):
-        y = memory[x, slot]
-        kept[slot] = 1e300 if y < 0 else separation(u, points, y, True)
-        if kept[slot] > kept[worst]:
-            worst = slot
-        if y >= 0 and kept[slot] <= limit:
-            who[found], apart[found] = y, kept[slot]
-            found += 1
-    for nth in range(counts[0] + counts[1] + counts[2]):
-        if nth < counts[0]:
-            y, gap = drawn_who[nth], drawn_apart[nth]
-        else:
-            y = candidate(state, nth, x, counts, memory, pool, links, ancestors)
-            gap = separation(u, points, y, True) if y >= 0 else 1e300
-        if gap >= kept[worst] or y == x:
-            continue
-        if is_relative(links[1], links[0][x], links[0][x + 1], y) or is_among(memory, x, y):
-            continue
-        if nth >= counts[0] and gap <= limit:
-            who[found], apart[found] = y, gap
-            found += 1
-        memory[x, worst], kept[worst] = y, gap
-        for slot in range(size):
-            if kept[slot] > kept[worst]:
-                worst = slot
-    return found
