@@ -207,6 +207,15 @@ def test_negatives_under_their_usual_name_are_pointed_to_ours():
         assert "strangers=16" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "engine", "epochs"),
+    [("lorentz", "numba", 1000), ("poincare", "numpy", 300), ("euclidean", "numba", 300)],
+)
+def test_stages_share_more_epochs_than_a_single_descent_has(name: str, engine: str, epochs: int):
+    assert embedder(name, engine=engine).schedule.epochs == epochs
+    assert embedder(name, engine=engine, epochs=7).schedule.epochs == 7
+
+
 def test_a_burn_in_that_leaves_no_epoch_is_refused():
     with pytest.raises(ParameterError, match="burn_in is 5, and there are 5 epochs in all"):
         embedder("lorentz", epochs=5, burn_in=5)

@@ -28,7 +28,8 @@ IN_STAGES = 1000
 class Lorentz:
     """Riemannian gradient descent on the hyperboloid over all pairs of node and ancestor, both ways.
 
-    It begins with every node in the cone of its parent. ``Schedule`` lists the options.
+    It begins with every node in the cone of its parent. ``Schedule`` lists the options, and ``stages`` tells
+    what numba does with the epochs.
     """
 
     name = "lorentz"
