@@ -152,3 +152,13 @@ def test_settling_brings_ranks_down_and_repeats_itself(space: Space) -> None:
         assert losses[-1] < losses[0]
         assert mean_rank(points) < 0.8 * before
     assert runs[0] == runs[1]
+
+
+def test_nodes_without_relatives_are_no_trouble() -> None:
+    alone = [f"alone{node}" for node in range(500)]
+    tree = Tree.of(["root", "a", "b", *alone], [("a", "root"), ("b", "root")])
+    space = Hyperboloid()
+    points = in_cones(tree, 3, np.random.default_rng(0), inner=2.0, outer=6.0)
+    settling = settle.Settling(space, points, Relatives.of(tree), np.random.default_rng(0))
+    assert [settling.epoch(done, 4) >= 0.0 for done in range(4)] == [True] * 4
+    assert np.isfinite(points).all()

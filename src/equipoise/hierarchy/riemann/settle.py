@@ -36,7 +36,7 @@ PIECE = 64
 CROWD = 5.0
 """Pairs behind more than about this share of all nodes weigh less: some nodes have two far apart parents."""
 _ROWS = 64
-_BATCHES, _NODES = 128, 64
+_BATCHES, _PIECES = 128, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Settling:
         self.space, self.points, self.rng = space, points, rng
         self.links = relatives.links
         self.pieces = relatives.cut(PIECE)
-        self.batches = int(np.clip(len(points) // _NODES, 1, _BATCHES))
+        self.batches = int(np.clip(len(self.pieces) // _PIECES, 1, _BATCHES))
         self.state = kernels.new_state(points)
         self.steps = 0
         self.strangers = Strangers(np.zeros(len(points) + 1, np.int64), np.empty(0, np.int32), np.empty(0))
