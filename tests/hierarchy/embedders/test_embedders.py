@@ -14,6 +14,8 @@ from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.geometry import functions, geometry
 from equipoise.hierarchy.embedders import EMBEDDERS, TreeEmbedder, embedder
 from equipoise.hierarchy.tree import Tree
+from equipoise.metrics.parse import parse
+from equipoise.tasks.reconstruct import reconstruct
 
 TRAINED = ("euclidean", "poincare", "lorentz")
 ENGINES = [
@@ -214,6 +216,31 @@ def test_negatives_under_their_usual_name_are_pointed_to_ours():
 def test_stages_share_more_epochs_than_a_single_descent_has(name: str, engine: str, epochs: int):
     assert embedder(name, engine=engine).schedule.epochs == epochs
     assert embedder(name, engine=engine, epochs=7).schedule.epochs == 7
+
+
+@pytest.mark.parametrize("count", [7, 15, 31])
+def test_a_small_tree_is_embedded_without_fault_and_nobody_flies_off(count: int):
+    small = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 2}") for node in range(1, count)])
+    for seed in range(4):
+        vectors = embedder("lorentz").fit(small, 3, seed).vectors
+        ranking = reconstruct(small, vectors, "lorentz", relation="closure").ranking
+        assert parse("MR(filtered)")[0].measure(ranking).value < 1.2
+        assert np.arccosh(vectors[:, 0]).max() < 12.0
+
+
+@pytest.mark.parametrize("option", ["rate", "last_rate", "sharpness"])
+def test_the_smallest_numbers_there_are_train_too(option: str):
+    found = embedder("lorentz", epochs=12, **{option: 5e-324}).fit(branching(3, 3), 3)
+    assert np.isfinite(found.vectors).all()
+
+
+def test_settling_can_be_asked_for_and_left_out():
+    tree = branching(3, 3)
+    plain, settled = (embedder("euclidean", epochs=20, settle=count).fit(tree, 3) for count in (0, 5))
+    assert len(settled.history) == 20
+    assert plain.vectors.tobytes() != settled.vectors.tobytes()
+    with pytest.raises(ParameterError, match="settle is 20"):
+        embedder("lorentz", epochs=20, settle=20)
 
 
 def test_a_burn_in_that_leaves_no_epoch_is_refused():

@@ -26,9 +26,10 @@ def one_epoch(points: np.ndarray, node: int, strangers: list[int], memory: np.nd
     pieces = relatives.pieces[relatives.pieces[:, 0] == node]
     members = np.array(strangers)
     count = len(points)
+    pool = (members, np.zeros(count, np.int64), np.full(count, len(members)))
     crowd.epoch(
         points, SPACE.reach, pieces, np.arange(len(pieces)), changed.get("counts", (len(members), 0, 0)),
-        changed.get("remembers", False), memory, (members, np.zeros(count, np.int64), np.full(count, count)),
+        changed.get("remembers", False), memory, pool,
         (relatives.links.starts, relatives.links.targets),
         (relatives.ancestors.starts, relatives.ancestors.targets), np.ones(count), SHARPNESS, RATE, 1e6, 1,
     )  # fmt: skip
@@ -91,3 +92,10 @@ def test_separations_are_those_of_pairs() -> None:
     crowd.separations(points[4], np.ascontiguousarray(points.T), found)
     wanted, _ = SPACE.apart(np.broadcast_to(points[4], points.shape), points)
     np.testing.assert_allclose(np.arccosh(np.maximum(found, 1.0)), wanted, atol=2e-6)
+
+
+def test_nobody_is_drawn_twice_for_a_run() -> None:
+    points, who, copies = some_points(), np.empty(40, np.int64), np.empty((4, 40))
+    many = crowd.draw(np.full(1, 3, np.uint64), points, np.repeat(np.arange(6), 5), 5, 30, who, copies)
+    assert sorted(who[:many]) == [1, 2, 3, 4, 5], "all that may be drawn, once each"
+    np.testing.assert_array_equal(copies[:, :many], points[who[:many]].T)

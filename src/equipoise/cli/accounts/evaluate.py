@@ -28,8 +28,8 @@ HELP = """
   eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the relatives of every node
-by distance: mean rank, median rank, MAP, and how norms follow depth. A euclidean embedding that is tuned
-alike and a random one always stand beside, and embeddings that the tree cannot tell apart share a letter.
+by distance: mean rank, median rank, MAP, and how norms follow depth. A tuned euclidean embedding and a
+random one always stand beside, and embeddings that the tree cannot tell apart share a letter.
 
 With -o everything is kept: vectors, run directories for eq compare, eq report and eq view, and charts.
 Typed again, the command trains only what is missing. --vectors judges vectors that you have already.

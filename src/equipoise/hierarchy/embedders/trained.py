@@ -79,15 +79,17 @@ class Poincare(Lorentz):
 
 
 class Euclidean(Lorentz):
-    """The same loss and the same budget in flat space: what hyperbolic figures must be held against.
+    """The same pairs in flat space, tuned for it: what hyperbolic figures must be held against.
 
-    It begins at the same layout too, seen from the origin: each point keeps its direction and distance.
+    It begins at the same layout, seen from the origin: each point keeps its direction and distance. It has
+    the loss of plain distances and one descent, which did best here: see the settings below.
     """
 
     name = "euclidean"
     geometry = "euclidean"
     # Of 32 settings tried on WordNet's mammals in 5 dimensions (sharpness 1 to 32, rates 0.03 to 1,
-    # down to 0.001 or 0.01; MAP 0.14 to 0.38), as many as curved space had. Squared distances: 0.26 to 0.28.
+    # down to 0.001 or 0.01; MAP 0.14 to 0.38), as many as curved space had. Squared distances: 0.26 to 0.28;
+    # 60 more epochs of settling: 0.27, while MR falls from 48 to 35.
     defaults: ClassVar[dict[str, Any]] = {"rate": 0.03, "last_rate": 0.001}
 
     def _space(self) -> Space:

@@ -70,11 +70,11 @@ def epoch(
         np.empty(counts[0]),
         np.empty((width, counts[0])),
     )
-    loss = 0.0
+    many, loss = 0, 0.0
     for nth in range(len(order)):
-        if nth % RUN == 0:
-            draw(state, points, pool[0], drawn_who, copies)
         x, begin, end = pieces[order[nth]]
+        if nth % RUN == 0:
+            many = draw(state, points, pool[0], pool[1][x], pool[2][x], drawn_who, copies)
         m = end - begin
         for c in range(width):
             u[c], tangent[c] = points[x, c], 0.0
@@ -83,9 +83,9 @@ def epoch(
             d[j], inverse[j] = distance_of(a[j], True)
         farthest = d[:m].max()
         limit = math.cosh(min(math.sqrt(farthest * farthest + margin / sharpness), 350.0))
-        separations(u, copies, apart)
+        separations(u, copies, apart[:many])
         k = 0
-        for i in range(counts[0]):
+        for i in range(many):
             if apart[i] <= limit:
                 y = drawn_who[i]
                 if y == x or is_relative(links[1], links[0][x], links[0][x + 1], y):
@@ -97,8 +97,8 @@ def epoch(
         shared = k
         if remembers:
             k = meet(
-                state, x, u, points, True, limit, counts, memory, pool, links, ancestors, drawn_who, apart,
-                who, far_a, kept, k,
+                state, x, u, points, True, limit, (many, counts[1], counts[2]), memory, pool, links,
+                ancestors, drawn_who[:many], apart, who, far_a, kept, k,
             )  # fmt: skip
         if k == 0:
             continue
@@ -120,13 +120,30 @@ def epoch(
 
 
 @compiled
-def draw(state: NDArray[np.uint64], points: Floats, members: Ints, drawn_who: Ints, copies: Floats) -> None:
-    """Draw strangers for the pieces to come; their coordinates are copied, one coordinate a row."""
-    for k in range(len(drawn_who)):
-        y = members[drawn(state, 0, len(members))]
-        drawn_who[k] = y
+def draw(
+    state: NDArray[np.uint64],
+    points: Floats,
+    members: Ints,
+    low: int,
+    high: int,
+    drawn_who: Ints,
+    copies: Floats,
+) -> int:
+    """Draw strangers for the pieces to come and copy their coordinates, one coordinate a row.
+
+    Returns how many there are: nobody stands there twice, since one who is pushed twice from the same place
+    flies off, which in a small tree would happen all the time.
+    """
+    many = 0
+    for _ in range(len(drawn_who)):
+        y = members[drawn(state, low, high)]
+        if (drawn_who[:many] == y).any():
+            continue
+        drawn_who[many] = y
         for i in range(points.shape[1]):
-            copies[i, k] = points[y, i]
+            copies[i, many] = points[y, i]
+        many += 1
+    return many
 
 
 @compiled

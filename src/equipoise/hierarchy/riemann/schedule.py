@@ -32,8 +32,9 @@ class Schedule:
     patience of 0 never ends it. The engine ``auto`` is numba where it is installed.
 
     In curved space numba trains in stages, which share the epochs: see ``stages``. There many nodes share
-    three times the strangers, drawn alike or by degree; the distance is squared, at an eighth of the
-    sharpness; rates are multiples of these; and patience counts within a stage.
+    three times the strangers; the distance is squared, at an eighth of the sharpness; rates are multiples of
+    these; and patience counts within a stage. The last ``settle`` epochs let the points settle: a tenth of
+    all in curved space and none in flat space, unless a number is given. numpy has no such stage.
     """
 
     epochs: int = 300
@@ -49,6 +50,7 @@ class Schedule:
     patience: int = 60
     tolerance: float = 1e-3
     engine: Engine = "auto"
+    settle: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in _COUNTS.items():
@@ -60,6 +62,13 @@ class Schedule:
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
         _require(self.sharpness <= 1e9, "sharpness", self.sharpness, "1e9 at most")
         _require(self.tolerance >= 0.0, "tolerance", self.tolerance, "a share of 0 or more")
+        last = self.settle
+        whole = last is None or (
+            isinstance(last, int) and not isinstance(last, bool) and 0 <= last < self.epochs
+        )
+        _require(
+            whole, "settle", last, f"a whole number of 0 or more, below the {self.epochs} epochs there are"
+        )
         if self.burn_in and self.burn_in >= self.epochs:
             raise ParameterError(
                 f"burn_in is {self.burn_in}, and there are {self.epochs} epochs in all",

@@ -29,8 +29,8 @@ MOST = 1024
 """Strangers kept for a node: the nearest half of them, and of the others a sample that stands for all."""
 LOOK = 8
 """Epochs between two looks at all pairs."""
-FIRST_RATE, LAST_RATE = 0.1, 0.004
-"""Lengths of steps in the space."""
+RATES = (0.1, 0.004)
+"""First and last length of steps in the space."""
 PIECE = 64
 """Relatives of one node at a time; more of them would all see the same sample of strangers."""
 CROWD = 5.0
@@ -54,8 +54,15 @@ class Strangers:
 class Settling:
     """One run: the points, which are moved in place, and the moments of Adam."""
 
-    def __init__(self, space: Space, points: Floats, relatives: Relatives, rng: np.random.Generator) -> None:
-        self.space, self.points, self.rng = space, points, rng
+    def __init__(
+        self,
+        space: Space,
+        points: Floats,
+        relatives: Relatives,
+        rng: np.random.Generator,
+        rates: tuple[float, float] = RATES,
+    ) -> None:
+        self.space, self.points, self.rng, self.rates = space, points, rng, rates
         self.links = relatives.links
         self.pieces = relatives.cut(PIECE)
         self.batches = int(np.clip(len(self.pieces) // _PIECES, 1, _BATCHES))
@@ -69,14 +76,14 @@ class Settling:
             self.strangers = within_reach(
                 self.space, self.points, self.links.starts, self.links.targets, self.rng
             )
-        rate = falling(FIRST_RATE, LAST_RATE, done / max(1, epochs - 1))
+        rate = falling(*self.rates, done / max(1, epochs - 1))
         order = self.rng.permutation(len(self.pieces))
         loss = 0.0
         for batch in np.array_split(order, self.batches):
             self.steps += 1
-            near, far = self.strangers, self.links.targets
+            near, far = self.links.targets, self.strangers
             touched, lost = kernels.gradient(
-                self.points, self.space.curved, self.pieces[batch], far, near.starts, near.who, near.weight,
+                self.points, self.space.curved, self.pieces[batch], near, far.starts, far.who, far.weight,
                 MARGIN, CROWD / len(self.points), self.state,
             )  # fmt: skip
             kernels.step(

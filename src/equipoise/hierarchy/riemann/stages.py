@@ -28,11 +28,13 @@ AT_LARGE = (3.5, 0.15)
 """First and last rate of the first stage, as multiples of the schedule's rate."""
 NEARBY = (0.3, 0.5)
 """The second stage: the first rate as a multiple of the schedule's rate, the last of its last rate."""
+SETTLING = (0.1, 0.4)
+"""The last stage, likewise."""
 SHARED = 3
 """So many times the strangers can be met, where many nodes share them."""
 _SQUARED = 8.0
 """Sharpness of plain distances over that of squared ones: their slopes agree four apart."""
-_FASTEST = 1e6
+_SLOWEST, _FASTEST = 1e-300, 1e6
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def stages_of(work: Work, engine: str) -> list[Stage]:
     if engine == "numpy":
         return [_by_numpy(work)]
     need("numba", extra="fast")
-    return _curved(work) if work.space.curved else [_flat(work)]
+    return _curved(work) if work.space.curved else _flat(work)
 
 
 def _by_numpy(work: Work) -> Stage:
@@ -76,7 +78,7 @@ def _by_numpy(work: Work) -> Stage:
     return Stage(work.schedule.epochs, epoch)
 
 
-def _flat(work: Work) -> Stage:
+def _flat(work: Work) -> list[Stage]:
     from equipoise.hierarchy.riemann import compiled
 
     schedule, relatives, space = work.schedule, work.relatives, work.space
@@ -92,16 +94,16 @@ def _flat(work: Work) -> Stage:
             schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
         )  # fmt: skip
 
-    return Stage(schedule.epochs, epoch)
+    settle = schedule.settle or 0
+    return [Stage(schedule.epochs - settle, epoch), *_settling(work, settle)]
 
 
 def _curved(work: Work) -> list[Stage]:
-    from equipoise.hierarchy.riemann.settle import Settling
-
     schedule = work.schedule
-    near, settle = schedule.epochs // NEAR, schedule.epochs // SETTLE
+    settle = schedule.epochs // SETTLE if schedule.settle is None else schedule.settle
+    near = min(schedule.epochs // NEAR, schedule.epochs - settle - 1)
     at_large = schedule.epochs - near - settle
-    rate, last_rate = min(schedule.rate, _FASTEST), min(schedule.last_rate, _FASTEST)
+    rate, last_rate = _rates(schedule)
     crowd = _crowd(work)
 
     def first(done: int) -> float:
@@ -109,11 +111,28 @@ def _curved(work: Work) -> list[Stage]:
         return crowd(now / 10.0 if done < schedule.burn_in else now, False)
 
     def second(done: int) -> float:
-        return crowd(falling(NEARBY[0] * rate, NEARBY[1] * last_rate, done / max(1, near - 1)), True)
+        now = falling(NEARBY[0] * rate, NEARBY[1] * last_rate, done / max(1, near - 1))
+        return crowd(now / 10.0 if at_large + done < schedule.burn_in else now, True)
 
-    settling = Settling(work.space, work.points, work.relatives, work.rng)
-    third = Stage(settle, lambda done: settling.epoch(done, settle))
-    return [Stage(at_large, first), Stage(near, second), third]
+    return [Stage(at_large, first), Stage(near, second), *_settling(work, settle)]
+
+
+def _settling(work: Work, epochs: int) -> list[Stage]:
+    """The stage that ends training, if it has any epochs."""
+    from equipoise.hierarchy.riemann.settle import Settling
+
+    if not epochs:
+        return []
+    rate, last_rate = _rates(work.schedule)
+    rates = (SETTLING[0] * rate, SETTLING[1] * last_rate)
+    settling = Settling(work.space, work.points, work.relatives, work.rng, rates)
+    return [Stage(epochs, lambda done: settling.epoch(done, epochs))]
+
+
+def _rates(schedule: Schedule) -> tuple[float, float]:
+    """First and last rate, where their multiples still are numbers above 0."""
+    first, last = (min(max(rate, _SLOWEST), _FASTEST) for rate in (schedule.rate, schedule.last_rate))
+    return first, last
 
 
 def _crowd(work: Work) -> Callable[[float, bool], float]:
@@ -124,16 +143,28 @@ def _crowd(work: Work) -> Callable[[float, bool], float]:
     memory = no_memory(len(relatives), schedule.memory)
     counts = (SHARED * schedule.strangers, schedule.kin, schedule.chained)
     pool, links, ancestors = _arrays(work)
-    pace = relatives.pace
+    pace, sharpness = relatives.pace, max(schedule.sharpness / _SQUARED, _SLOWEST)
 
     def epoch(rate: float, remembers: bool) -> float:
-        order = work.rng.permutation(len(relatives.pieces))
+        order = _in_runs(work, crowd_compiled.RUN)
         return crowd_compiled.epoch(
             work.points, work.space.reach, relatives.pieces, order, counts, remembers, memory, pool, links,
-            ancestors, pace, schedule.sharpness / _SQUARED, rate, MARGIN, _seed(work),
+            ancestors, pace, sharpness, rate, MARGIN, _seed(work),
         )  # fmt: skip
 
     return epoch
+
+
+def _in_runs(work: Work, run: int) -> Ints:
+    """The pieces in random order; for strangers of a node's depth, pieces of one depth in each run."""
+    pieces = work.relatives.pieces
+    order = work.rng.permutation(len(pieces))
+    if work.schedule.aim != "depth":
+        return order
+    order = order[np.argsort(work.pool.low[pieces[order, 0]], kind="stable")]
+    whole = len(order) // run * run
+    runs = order[:whole].reshape(-1, run)
+    return np.concatenate([work.rng.permutation(runs).ravel(), order[whole:]])
 
 
 def _arrays(work: Work) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints], tuple[Ints, Ints]]:

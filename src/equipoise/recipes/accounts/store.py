@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from equipoise.version import __version__
 
 RUNS, VECTORS, CHARTS, SEEDS = "runs", "vectors", "charts", "seeds"
 TREE, RESULTS = "tree.json", "results.json"
-VERSION = "accounts 1"
+VERSION = "accounts 2"
 """Grows when the same inputs would give other vectors."""
 _INPUTS = "all inputs of these vectors"
 
@@ -53,6 +54,8 @@ def vectors_key(tree: Tree, cell: Cell, settings: Settings, seed: int) -> str:
     rates = settings.rates if cell.is_trained else ()
     options = settings.options if cell.is_trained else {}
     where = (settings.device,) if settings.is_on_device(cell) else ()
+    # Training goes by other ways without numba.
+    engine = (find_spec("numba") is not None,) if cell.is_trained else ()
     parts = (
         VERSION,
         __version__,
@@ -62,6 +65,7 @@ def vectors_key(tree: Tree, cell: Cell, settings: Settings, seed: int) -> str:
         rates,
         sorted(options.items()),
         *where,
+        *engine,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
