@@ -99,3 +99,20 @@ def test_nobody_is_drawn_twice_for_a_run() -> None:
     many = crowd.draw(np.full(1, 3, np.uint64), points, np.repeat(np.arange(6), 5), 5, 30, who, copies)
     assert sorted(who[:many]) == [1, 2, 3, 4, 5], "all that may be drawn, once each"
     np.testing.assert_array_equal(copies[:, :many], points[who[:many]].T)
+
+
+def test_pieces_that_share_strangers_of_a_depth_are_of_that_depth() -> None:
+    from equipoise.hierarchy.riemann.schedule import Schedule
+    from equipoise.hierarchy.riemann.stages import Work, _in_runs
+    from equipoise.hierarchy.riemann.strangers import Pool
+
+    tree = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 400)])
+    relatives, schedule = Relatives.of(tree), Schedule(aim="depth")
+    pool = Pool.of(tree, relatives, "depth")
+    work = Work(SPACE, np.empty(0), relatives, pool, schedule, np.random.default_rng(0))
+    order = _in_runs(work, 8)
+    assert sorted(order) == list(range(len(relatives.pieces)))
+    depth = tree.depth[relatives.pieces[order, 0]]
+    mixed = sum(len(set(depth[begin : begin + 8])) > 1 for begin in range(0, len(order), 8))
+    assert mixed <= tree.depth.max(), "one run at most between two depths"
+    assert (np.diff(depth) < 0).any(), "runs come in any order"
