@@ -65,36 +65,24 @@ def epoch(
     a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     far_a, far_d, far_inverse, far_weight = np.empty(crowd), np.empty(crowd), np.empty(crowd), np.empty(crowd)
     who, place, kept = np.empty(crowd, np.int64), np.empty(counts[0], np.int64), np.empty(memory.shape[1])
-    drawn_who, apart, copies = (
-        np.empty(counts[0], np.int64),
-        np.empty(counts[0]),
-        np.empty((width, counts[0])),
-    )
+    drawn_who, apart = np.empty(counts[0], np.int64), np.empty(counts[0])
+    copies = np.empty((width, counts[0]))
     many, loss = 0, 0.0
     for nth in range(len(order)):
         x, begin, end = pieces[order[nth]]
         if nth % RUN == 0:
             many = draw(state, points, pool[0], pool[1][x], pool[2][x], drawn_who, copies)
         m = end - begin
-        for c in range(width):
-            u[c], tangent[c] = points[x, c], 0.0
+        u[:], tangent[:] = points[x], 0.0
         for j in range(m):
             a[j] = separation(u, points, links[1][begin + j], True)
             d[j], inverse[j] = distance_of(a[j], True)
         farthest = d[:m].max()
         limit = math.cosh(min(math.sqrt(farthest * farthest + margin / sharpness), 350.0))
         separations(u, copies, apart[:many])
-        k = 0
-        for i in range(many):
-            if apart[i] <= limit:
-                y = drawn_who[i]
-                if y == x or is_relative(links[1], links[0][x], links[0][x + 1], y):
-                    continue
-                if remembers and is_among(memory, x, y):
-                    continue
-                who[k], far_a[k], place[k] = y, max(apart[i], _NEAREST), i
-                k += 1
-        shared = k
+        k = shared = strangers_of(
+            x, drawn_who[:many], apart, limit, links, memory, remembers, who, far_a, place
+        )
         if remembers:
             k = meet(
                 state, x, u, points, True, limit, (many, counts[1], counts[2]), memory, pool, links,
@@ -105,17 +93,14 @@ def epoch(
         for j in range(k):
             far_d[j], far_inverse[j] = distance_of(far_a[j], True)
         loss += weigh(d[:m] * d[:m], far_d[:k] * far_d[:k], sharpness, weight, far_weight)
-        for j in range(m):
-            weight[j] *= d[j] / TYPICAL
-        for j in range(k):
-            far_weight[j] *= far_d[j] / TYPICAL
+        weight[:m] *= d[:m] / TYPICAL
+        far_weight[:k] *= far_d[:k] / TYPICAL
         act(points, links[1][begin:end], u, -1.0, weight, a, inverse, tangent, rate, pace, True, reach)
         act(points, who[:k], u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, True, reach)
         walk(points, x, u, tangent, rate * pace[x], True, reach)
         for j in range(shared):
             if far_weight[j] >= NEGLIGIBLE:
-                for c in range(width):
-                    copies[c, place[j]] = points[who[j], c]
+                copies[:, place[j]] = points[who[j]]
     return loss
 
 
@@ -140,10 +125,37 @@ def draw(
         if (drawn_who[:many] == y).any():
             continue
         drawn_who[many] = y
-        for i in range(points.shape[1]):
-            copies[i, many] = points[y, i]
+        copies[:, many] = points[y]
         many += 1
     return many
+
+
+@compiled
+def strangers_of(
+    x: int,
+    drawn_who: Ints,
+    drawn_apart: Floats,
+    limit: float,
+    links: tuple[Ints, Ints],
+    memory: Ints,
+    remembers: bool,
+    who: Ints,
+    apart: Floats,
+    place: Ints,
+) -> int:
+    """Those of the drawn within the limit that x is to be told from, and that it will not remember anyway.
+
+    Fills in who they are, how far apart, and their place among the drawn; returns their number.
+    """
+    found = 0
+    for i in range(len(drawn_who)):
+        y = drawn_who[i]
+        if drawn_apart[i] > limit or y == x or (remembers and is_among(memory, x, y)):
+            continue
+        if not is_relative(links[1], links[0][x], links[0][x + 1], y):
+            who[found], apart[found], place[found] = y, max(drawn_apart[i], _NEAREST), i
+            found += 1
+    return found
 
 
 @compiled
