@@ -34,7 +34,7 @@ RATES = (0.1, 0.004)
 PIECE = 64
 """Relatives of one node at a time; more of them would all see the same sample of strangers."""
 CROWD = 5.0
-"""Pairs behind more than about this share of all nodes weigh less: some nodes have two far apart parents."""
+"""A pair behind one in so many of all nodes weighs half: some nodes have parents too far apart to please."""
 _ROWS = 64
 _BATCHES, _PIECES = 128, 64
 
