@@ -113,11 +113,24 @@ def test_vectors_that_training_has_lost_are_not_written(eq, folder: Path, monkey
     assert not (folder / "v.csv").exists()
 
 
-def test_burn_in_and_negatives_reach_the_training(eq, folder: Path) -> None:
+def test_options_of_training_reach_it(eq, folder: Path) -> None:
     words = ("--epochs", "3", "--burn-in", "2", "--negatives", "degree", "--dim", "2", "-o", "v.npz")
-    assert eq("accounts", "train", "--tree", "accounts.csv", *words).exit_code == 0
+    done = eq("accounts", "train", "--tree", "accounts.csv", "--train-on", "ancestors", *words)
+    assert done.exit_code == 0
     made = read_vectors(folder / "v.npz").settings
     assert (made["epochs"], made["burn_in"], made["aim"]) == (3, 2, "degree")
+    assert made["train_on"] == "ancestors"
+
+
+def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -> None:
+    words = (*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "-o", "results", "--json")
+    first, other, again = (
+        json.loads(eq(*words, *more).stdout) for more in ((), *2 * [("--train-on", "closure")])
+    )
+    assert first["resumed"] == []
+    assert other["resumed"] == ["random-2"]
+    assert sorted(again["resumed"]) == ["euclidean-2", "lorentz-2", "random-2"]
+    assert other["systems"][0]["estimates"] != first["systems"][0]["estimates"]
 
 
 def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
@@ -236,6 +249,10 @@ def test_the_help_fits_a_narrow_window(eq, name: str, monkeypatch) -> None:
         (("evaluate", "--database", "books.db", "--table", "a.b"), "has no schema 'a'"),
         (("evaluate", "--tree", "books.db"), "holds the accounts of 2 businesses: acme, larkspur"),
         (("evaluate", "--tree", "accounts.csv", "--negatives", "deph"), "did you mean depth?"),
+        (
+            ("train", "--tree", "accounts.csv", "--train-on", "ancestor", "-o", "v.csv"),
+            "did you mean ancestors?",
+        ),
         (("evaluate", "--tree", "header.csv"), "add a row for every item"),
         (("evaluate", "--tree", "broken.json"), "was the file written to its end?"),
         (("evaluate", "--tree", "flat.csv"), "has no edge"),
@@ -356,6 +373,9 @@ def test_a_tree_is_trained_on_a_device(eq) -> None:
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["epochs"] == 20
     assert read_vectors("there.npz").settings["device"] == "cpu"
+    assert eq(*words, "--device", "cpu", "--train-on", "closure", "-o", "up.npz").exit_code == 0
+    assert read_vectors("up.npz").settings["train_on"] == "closure"
+    assert not np.array_equal(read_vectors("up.npz").vectors, read_vectors("there.npz").vectors)
     refused = eq(*words, "--device", "cpu", "--negatives", "degree", "-o", "there.npz")
     assert refused.exit_code == 2
     assert "training on a device takes no aim" in refused.stderr

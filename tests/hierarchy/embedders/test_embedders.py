@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.geometry import functions, geometry
 from equipoise.hierarchy.embedders import EMBEDDERS, TreeEmbedder, embedder
-from equipoise.hierarchy.tree import Tree
+from equipoise.hierarchy.tree import RELATIONS, Tree
 from equipoise.metrics.parse import parse
 from equipoise.tasks.reconstruct import reconstruct
 
@@ -45,11 +45,13 @@ def diamond() -> Tree:
     return Tree.of(["a", "b", "c", "d", "alone"], [("c", "a"), ("c", "b"), ("d", "c")])
 
 
-def mean_precision(tree: Tree, vectors: np.ndarray, name: str) -> float:
-    """Mean average precision over the undirected closure, by sorting every row."""
+def mean_precision(tree: Tree, vectors: np.ndarray, name: str, relation: str = "closure") -> float:
+    """Mean average precision over the undirected closure or another relation, by sorting every row."""
     related = np.zeros((len(tree), len(tree)), dtype=bool)
-    below, above = tree.closure().T
-    related[below, above] = related[above, below] = True
+    below, above = (tree.edges if relation == "parent" else tree.closure()).T
+    related[below, above] = True
+    if relation == "closure":
+        related |= related.T
     found = []
     for node in range(len(tree)):
         order = np.argsort(DISTANCES[name](vectors[node], vectors), kind="stable")
@@ -83,7 +85,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_points(name: 
 @pytest.mark.parametrize("name", ["poincare", "lorentz"])
 def test_hyperbolic_training_reconstructs_a_tree_in_five_dimensions(name: str, engine: str) -> None:
     tree = branching(3, 4)
-    found = embedder(name, epochs=60, engine=engine).fit(tree, 5)
+    found = embedder(name, epochs=60, engine=engine, train_on="closure").fit(tree, 5)
     assert mean_precision(tree, found.vectors, name) > 0.97
     assert found.settings["engine"] == engine
     assert np.mean(found.history[-5:]) < 0.5 * max(found.history)
@@ -92,8 +94,8 @@ def test_hyperbolic_training_reconstructs_a_tree_in_five_dimensions(name: str, e
 @pytest.mark.parametrize("engine", ENGINES)
 def test_flat_training_is_far_better_than_chance_and_worse_than_hyperbolic(engine: str) -> None:
     tree = branching(4, 3)
-    flat = embedder("euclidean", epochs=60, engine=engine).fit(tree, 3)
-    curved = embedder("lorentz", epochs=60, engine=engine).fit(tree, 3)
+    flat = embedder("euclidean", epochs=60, engine=engine, train_on="closure").fit(tree, 3)
+    curved = embedder("lorentz", epochs=60, engine=engine, train_on="closure").fit(tree, 3)
     chance = mean_precision(tree, embedder("random").fit(tree, 3).vectors, "euclidean")
     reached = mean_precision(tree, flat.vectors, "euclidean")
     assert chance + 0.3 < reached < mean_precision(tree, curved.vectors, "lorentz")
@@ -115,22 +117,39 @@ def test_ball_and_hyperboloid_are_two_pictures_of_the_same_points() -> None:
     dim=st.integers(1, 4),
     epochs=st.integers(1, 12),
     seed=st.integers(0, 5),
+    relation=st.sampled_from(RELATIONS),
 )
 def test_no_rate_leads_out_of_the_space(
-    engine: str, rate: float, sharpness: float, name: str, dim: int, epochs: int, seed: int
+    engine: str, rate: float, sharpness: float, name: str, dim: int, epochs: int, seed: int, relation: str
 ) -> None:
     options = {"rate": rate, "last_rate": rate, "sharpness": sharpness, "epochs": epochs, "engine": engine}
-    found = embedder(name, **options).fit(diamond(), dim, seed)
+    found = embedder(name, train_on=relation, **options).fit(diamond(), dim, seed)
     assert np.isfinite(found.vectors).all()
     assert np.isfinite(found.history).all()
     assert geometry(name).check(found.vectors).ok
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("relation", ["parent", "ancestors"])
+def test_training_on_a_relation_serves_that_relation(relation: str, engine: str) -> None:
+    tree = branching(4, 3)
+    asked, usual = (
+        mean_precision(
+            tree,
+            embedder("lorentz", epochs=60, engine=engine, train_on=chosen).fit(tree, 3).vectors,
+            "lorentz",
+            relation,
+        )
+        for chosen in (relation, "closure")
+    )
+    assert 1.0 - asked < 0.5 * (1.0 - usual)
 
 
 @pytest.mark.parametrize("aim", ["uniform", "degree", "depth"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_way_of_drawing_strangers_trains(aim: str, engine: str) -> None:
     tree = branching(3, 3)
-    found = embedder("lorentz", aim=aim, epochs=40, engine=engine).fit(tree, 4)
+    found = embedder("lorentz", aim=aim, epochs=40, engine=engine, train_on="closure").fit(tree, 4)
     assert mean_precision(tree, found.vectors, "lorentz") > 0.9
 
 
@@ -169,6 +188,7 @@ def test_a_mistyped_embedder_is_offered_the_nearest() -> None:
         ("lorentz", {"rate": float("nan")}, "rate is nan"),
         ("euclidean", {"epochs": 0}, "epochs is 0"),
         ("poincare", {"aim": "width"}, "aim is 'width'"),
+        ("lorentz", {"train_on": "cousins"}, "train_on is 'cousins'"),
         ("random", {"epochs": 3}, "does not take epochs"),
         ("combinatorial", {"edge": 0.0}, "edge is 0.0"),
         ("text:", {}, "names no model"),
@@ -218,12 +238,13 @@ def test_stages_share_more_epochs_than_a_single_descent_has(name: str, engine: s
     assert embedder(name, engine=engine, epochs=7).schedule.epochs == 7
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("count", [7, 15, 31])
-def test_a_small_tree_is_embedded_without_fault_and_nobody_flies_off(count: int):
+def test_a_small_tree_is_embedded_without_fault_and_nobody_flies_off(count: int, relation: str):
     small = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 2}") for node in range(1, count)])
     for seed in range(4):
-        vectors = embedder("lorentz").fit(small, 3, seed).vectors
-        ranking = reconstruct(small, vectors, "lorentz", relation="closure").ranking
+        vectors = embedder("lorentz", train_on=relation).fit(small, 3, seed).vectors
+        ranking = reconstruct(small, vectors, "lorentz", relation=relation).ranking
         assert parse("MR(filtered)")[0].measure(ranking).value < 1.2
         assert np.arccosh(vectors[:, 0]).max() < 12.0
 

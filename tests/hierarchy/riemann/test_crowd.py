@@ -31,7 +31,7 @@ def one_epoch(points: np.ndarray, node: int, strangers: list[int], memory: np.nd
         points, SPACE.reach, pieces, np.arange(len(pieces)), changed.get("counts", (len(members), 0, 0)),
         changed.get("remembers", False), memory, pool,
         (relatives.links.starts, relatives.links.targets),
-        (relatives.ancestors.starts, relatives.ancestors.targets), np.ones(count), SHARPNESS, RATE, 1e6, 1,
+        relatives.family, np.ones(count), SHARPNESS, RATE, 1e6, 1,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from equipoise.hierarchy.riemann.cones import in_cones
 from equipoise.hierarchy.riemann.relatives import PIECE, Relatives
 from equipoise.hierarchy.riemann.spaces import LONGEST_STEP, Flat, Hyperboloid, Space, on_hyperboloid
 from equipoise.hierarchy.riemann.strangers import NOBODY, Pool, drawn, no_memory, remembered
-from equipoise.hierarchy.tree import Tree
+from equipoise.hierarchy.tree import RELATIONS, Tree
 
 TREE = Tree.from_edges([(f"{node}", f"{node // 3}") for node in range(3, 120)])
 SPACES = [Flat(), Hyperboloid()]
@@ -114,10 +114,13 @@ def test_numba_draws_alike_and_within_bounds() -> None:
     assert np.abs(counts[3:8] - 1000).max() < 150
 
 
-def test_relatives_are_the_closure_both_ways() -> None:
-    relatives = Relatives.of(TREE)
-    pairs = {(int(a), int(b)) for a, b in TREE.closure()}
-    wanted = pairs | {(b, a) for a, b in pairs}
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_relatives_are_those_of_the_relation_and_kin_goes_both_ways(relation: str) -> None:
+    relatives = Relatives.of(TREE, relation)
+    up = {(int(a), int(b)) for a, b in (TREE.edges if relation == "parent" else TREE.closure())}
+    wanted = up | {(b, a) for a, b in up} if relation == "closure" else up
+    all_ways = {(int(a), int(b)) for pair in TREE.closure() for a, b in (pair, pair[::-1])}
+    assert {(node, int(other)) for node in range(len(TREE)) for other in relatives.kin[node]} == all_ways
     everyone = np.arange(len(TREE))
     found = relatives.include(everyone[:, None], everyone[None, :])
     assert {(int(a), int(b)) for a, b in np.argwhere(found) if a != b} == wanted
@@ -130,9 +133,10 @@ def test_relatives_are_the_closure_both_ways() -> None:
     assert (relatives.pieces[:, 2] - relatives.pieces[:, 1]).max() <= PIECE
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("aim", ["uniform", "degree", "depth"])
-def test_candidates_come_from_where_they_should(aim: str) -> None:
-    relatives = Relatives.of(TREE)
+def test_candidates_come_from_where_they_should(aim: str, relation: str) -> None:
+    relatives = Relatives.of(TREE, relation)
     pool = Pool.of(TREE, relatives, aim)
     nodes = np.arange(len(TREE))
     memory = no_memory(len(TREE), 4)
@@ -147,8 +151,7 @@ def test_candidates_come_from_where_they_should(aim: str) -> None:
     assert (kin[TREE.roots] == NOBODY).all()
     for node in TREE.leaves:
         assert all(
-            relatives.include(TREE.closure()[TREE.closure()[:, 0] == node, 1], each).any()
-            for each in kin[node]
+            any(each in relatives.kin[above] for above in relatives.ancestors[node]) for each in kin[node]
         )
     assert set(np.unique(chained - nodes[:, None]) % len(TREE)) <= {2, len(TREE) - 1 - nodes.max()} | set(
         (NOBODY - nodes) % len(TREE)

@@ -139,7 +139,7 @@ def test_a_loss_or_a_point_that_is_not_finite_never_wins(
 ) -> None:
     rates = [0.3, 0.1] if first else [0.1, 0.3]
     ends = {0.1: (5.0, 1.0), 0.3: bad}
-    monkeypatch.setattr(training, "embedder", lambda name, rate: Wild(ends, rate))
+    monkeypatch.setattr(training, "embedder", lambda name, rate, train_on: Wild(ends, rate))
     settings = replace(checked_settings("euclidean", [2]), rates=tuple(rates))
     assert trained(chart, Cell("euclidean", 2), settings, seed=0).settings["rate"] == 0.1
 
@@ -147,7 +147,7 @@ def test_a_loss_or_a_point_that_is_not_finite_never_wins(
 def test_training_that_leaves_no_finite_point_is_an_error_that_names_the_rate(
     chart: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "embedder", lambda name, rate: Wild({0.3: (0.0, np.nan)}, rate))
+    monkeypatch.setattr(training, "embedder", lambda name, rate, train_on: Wild({0.3: (0.0, np.nan)}, rate))
     settings = replace(checked_settings("euclidean", [2]), rates=(0.3,))
     with pytest.raises(ParameterError, match=r"euclidean-2: training at the rate 0\.3 left 40 of 40 points"):
         trained(chart, Cell("euclidean", 2), settings, seed=0)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import exits, options
-from equipoise.cli.accounts.training import device_option, schedule_of, tell_where, training_options
+from equipoise.cli.accounts.training import (
+    device_option,
+    relations,
+    schedule_of,
+    tell_where,
+    training_options,
+)
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.engines import engine_options, running
 from equipoise.cli.output import Output, pass_output
@@ -37,8 +43,6 @@ Typed again, the command trains only what is missing. --vectors judges vectors t
 With --engine ray every embedding is trained on a cluster, dimensions and seeds side by side, with the same
 figures. With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
 """
-
-relations = options.names_in("equipoise.hierarchy.tree", "RELATIONS")
 
 
 class EmbedderName(options.Spelled):
@@ -130,6 +134,7 @@ def evaluate(
     epochs: int | None,
     burn_in: int | None,
     negatives: str | None,
+    train_on: str | None,
     seeds: int,
     seed: int,
     output: str | None,
@@ -148,7 +153,7 @@ def evaluate(
         "embedders": embedders,
         "seeds": tuple(range(seed, seed + seeds)),
         "seed": seed,
-        "options": schedule_of(epochs, burn_in, negatives),
+        "options": schedule_of(epochs, burn_in, negatives, train_on),
     }
     # Somebody who names only other embedders, or has vectors, need not train a hyperbolic one.
     spaces = geometry or (() if embedders or vectors else ("lorentz",))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.accounts.evaluate import EmbedderName, described, relations
+from equipoise.cli.accounts.evaluate import EmbedderName, described
 from equipoise.cli.accounts.files import refuse_other_form, refuse_unwritable_file
-from equipoise.cli.accounts.training import device_option, schedule_of, training_options
+from equipoise.cli.accounts.training import device_option, relations, schedule_of, training_options
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.progress import counting
@@ -69,7 +69,7 @@ def train(
 ) -> int:
     """See ``HELP``."""
     from equipoise.recipes.accounts.judged import judge
-    from equipoise.recipes.accounts.settings import TEXT, refuse_flat_disk, trained_in
+    from equipoise.recipes.accounts.settings import TEXT, TRAINED, refuse_flat_disk, trained_in
     from equipoise.recipes.accounts.training import usable
     from equipoise.tasks.reconstruct import refuse_edgeless
 
@@ -78,7 +78,8 @@ def train(
     refuse_other_form(Path(output))
     refuse_unwritable_file(Path(output), "account_vectors.csv")
     name = embedder or trained_in(geometry or "lorentz")
-    made = _Made(name, schedule_of(**training) | ({} if rate is None else {"rate": rate}), device)
+    options = schedule_of(**training) | ({} if rate is None else {"rate": rate})
+    made = _Made(name, ({"train_on": relation} if name in TRAINED else {}) | options, device)
     wanted = dim if dim is not None or name.startswith(TEXT) else 10
     refuse_flat_disk(name, wanted)
     tree = source.read()

@@ -18,6 +18,9 @@ device_option = click.option(
 )
 
 
+relations = options.names_in("equipoise.hierarchy.tree", "RELATIONS")
+
+
 def negatives() -> list[str]:
     """How strangers may be drawn."""
     from equipoise.hierarchy.riemann.schedule import Aim
@@ -33,9 +36,11 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def schedule_of(epochs: int | None, burn_in: int | None, negatives: str | None) -> dict[str, Any]:
+def schedule_of(
+    epochs: int | None, burn_in: int | None, negatives: str | None, train_on: str | None
+) -> dict[str, Any]:
     """The options that were given, by the names of ``Schedule``."""
-    given = {"epochs": epochs, "burn_in": burn_in, "aim": negatives}
+    given = {"epochs": epochs, "burn_in": burn_in, "aim": negatives, "train_on": train_on}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -59,5 +64,10 @@ _OPTIONS: tuple[options.Decorator, ...] = (
         "--negatives",
         type=options.OneOf("way to draw negatives", negatives),
         help="How strangers are drawn: alike, by degree, or of a node's depth.",
+    ),
+    click.option(
+        "--train-on",
+        type=options.OneOf("relation", relations),
+        help="Whom training draws near to each node: parent, ancestors or closure. [as --relation]",
     ),
 )

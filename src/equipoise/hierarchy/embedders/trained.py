@@ -26,7 +26,7 @@ IN_STAGES = 1000
 
 
 class Lorentz:
-    """Riemannian gradient descent on the hyperboloid over all pairs of node and ancestor, both ways.
+    """Riemannian gradient descent on the hyperboloid over all pairs of a node and a relative.
 
     It begins with every node in the cone of its parent. ``Schedule`` lists the options, and ``stages`` tells
     what numba does with the epochs.
@@ -45,7 +45,7 @@ class Lorentz:
         """The points of the tree's nodes; see ``TreeEmbedder``."""
         checked(tree, dim)
         rng = np.random.default_rng(seed)
-        relatives = Relatives.of(tree)
+        relatives = Relatives.of(tree, self.schedule.train_on)
         points = self._start(tree, dim, rng)
         pool = Pool.of(tree, relatives, self.schedule.aim)
         history = train(self._space(), points, relatives, pool, self.schedule, rng, progress)

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.hierarchy.riemann.relatives import Family
 from equipoise.types import Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -151,19 +152,19 @@ def candidate(
     counts: tuple[int, int, int],
     memory: Ints,
     pool: tuple[Ints, Ints, Ints],
-    links: tuple[Ints, Ints],
-    ancestors: tuple[Ints, Ints],
+    family: Family,
 ) -> int:
     """The nth new candidate of x: at large, kin, or remembered by the remembered; -1 for nobody."""
     members, low, high = pool
     if nth < counts[0]:
         return int(members[drawn(state, low[x], high[x])])
     if nth < counts[0] + counts[1]:
-        begin, end = ancestors[0][x], ancestors[0][x + 1]
+        up, ancestors, starts, kin = family
+        begin, end = up[x], up[x + 1]
         if begin == end:
             return -1
-        above = ancestors[1][drawn(state, begin, end)]
-        return int(links[1][drawn(state, links[0][above], links[0][above + 1])])
+        above = ancestors[drawn(state, begin, end)]
+        return int(kin[drawn(state, starts[above], starts[above + 1])])
     via = memory[x, drawn(state, 0, memory.shape[1])]
     return -1 if via < 0 else int(memory[via, drawn(state, 0, memory.shape[1])])
 
@@ -180,7 +181,7 @@ def meet(
     memory: Ints,
     pool: tuple[Ints, Ints, Ints],
     links: tuple[Ints, Ints],
-    ancestors: tuple[Ints, Ints],
+    family: Family,
     shared: Ints,
     shared_apart: Floats,
     who: Ints,
@@ -204,7 +205,7 @@ def meet(
             found += 1
     for nth in range(counts[0] + counts[1] + counts[2]):
         is_shared = nth < len(shared)
-        y = shared[nth] if is_shared else candidate(state, nth, x, counts, memory, pool, links, ancestors)
+        y = shared[nth] if is_shared else candidate(state, nth, x, counts, memory, pool, family)
         if y < 0 or y == x:
             continue
         gap = shared_apart[nth] if is_shared else separation(u, points, y, curved)
@@ -280,7 +281,7 @@ def epoch(
     memory: Ints,
     pool: tuple[Ints, Ints, Ints],
     links: tuple[Ints, Ints],
-    ancestors: tuple[Ints, Ints],
+    family: Family,
     pace: Floats,
     sharpness: float,
     rate: float,
@@ -306,7 +307,7 @@ def epoch(
             d[j], inverse[j] = distance_of(a[j], False)
         limit = min(d[:m].max() + margin, 1e150) ** 2
         k = meet(
-            state, x, u, points, False, limit, counts, memory, pool, links, ancestors, nobody, far_a, who,
+            state, x, u, points, False, limit, counts, memory, pool, links, family, nobody, far_a, who,
             far_a, kept, 0,
         )  # fmt: skip
         if k == 0:

@@ -26,6 +26,7 @@ from equipoise.hierarchy.riemann.compiled import (
     walk,
     weigh,
 )
+from equipoise.hierarchy.riemann.relatives import Family
 from equipoise.types import Floats, Ints
 
 RUN = 64
@@ -46,7 +47,7 @@ def epoch(
     memory: Ints,
     pool: tuple[Ints, Ints, Ints],
     links: tuple[Ints, Ints],
-    ancestors: tuple[Ints, Ints],
+    family: Family,
     pace: Floats,
     sharpness: float,
     rate: float,
@@ -86,7 +87,7 @@ def epoch(
         if remembers:
             k = meet(
                 state, x, u, points, True, limit, (many, counts[1], counts[2]), memory, pool, links,
-                ancestors, drawn_who[:many], apart, who, far_a, kept, k,
+                family, drawn_who[:many], apart, who, far_a, kept, k,
             )  # fmt: skip
         if k == 0:
             continue

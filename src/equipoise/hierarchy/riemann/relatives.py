@@ -1,4 +1,4 @@
-"""Who belongs together: every node with its ancestors and descendants, cut into pieces of equal work."""
+"""Who belongs together: every node with those it should have near, cut into pieces of equal work."""
 
 from __future__ import annotations
 
@@ -10,33 +10,42 @@ from equipoise.hierarchy.links import Links
 from equipoise.hierarchy.tree import Tree
 from equipoise.types import Bools, Floats, Ints
 
+Family = tuple[Ints, Ints, Ints, Ints]
+"""For each node where its ancestors begin, who they are, where its kin begins, and who they are."""
 PIECE = 16
 """How many relatives of one node are drawn near at a time, against the same strangers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Relatives:
-    """The undirected closure of a tree: for each node its ancestors and descendants, in order of position.
+    """The relatives of each node by a relation of ``Tree.pairs``, in order of position.
 
+    ``ancestors`` and ``kin``, which are ancestors and descendants, are the same for every relation.
     ``pieces`` are (node, start, stop) rows: at most ``PIECE`` of the node's relatives each.
     """
 
     links: Links
     ancestors: Links
+    kin: Links
     keys: Ints
     pieces: Ints
 
     @classmethod
-    def of(cls, tree: Tree) -> Relatives:
+    def of(cls, tree: Tree, relation: str = "closure") -> Relatives:
         """The relatives of every node of a tree."""
-        pairs = tree.closure()
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        keys = np.sort(both[:, 0] * len(tree) + both[:, 1])
-        links = Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
-        return cls(links, Links.of(len(tree), pairs), keys, _pieces(links, PIECE))
+        keys = _keys(tree, relation)
+        links = _by_keys(tree, keys)
+        kin = links if relation == "closure" else _by_keys(tree, _keys(tree, "closure"))
+        return cls(links, Links.of(len(tree), tree.closure()), kin, keys, _pieces(links, PIECE))
 
     def __len__(self) -> int:
         return len(self.links)
+
+    @property
+    def family(self) -> Family:
+        """Whom a node may meet by way of an ancestor, as compiled code takes it."""
+        up, kin = self.ancestors, self.kin
+        return up.starts, up.targets, kin.starts, kin.targets
 
     @property
     def pace(self) -> Floats:
@@ -56,6 +65,16 @@ class Relatives:
         wanted = nodes * len(self) + others
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.asarray((self.keys[place] == wanted) | (nodes == others))
+
+
+def _keys(tree: Tree, relation: str) -> Ints:
+    """One number for each pair of a node and a relative, sorted."""
+    pairs = tree.pairs(relation)
+    return np.sort(pairs[:, 0] * len(tree) + pairs[:, 1])
+
+
+def _by_keys(tree: Tree, keys: Ints) -> Links:
+    return Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
 
 
 def _pieces(links: Links, size: int) -> Ints:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from equipoise.errors import ParameterError, did_you_mean
+from equipoise.hierarchy.tree import RELATIONS
 
 Aim = Literal["uniform", "degree", "depth"]
 Engine = Literal["auto", "numba", "numpy"]
@@ -22,14 +23,16 @@ _ALIASES = dict.fromkeys(
 class Schedule:
     """The settings of one training run.
 
-    An epoch visits every pair of a node and a relative once. The rate, the longest step that one pair can
-    cause, falls from ``rate`` to ``last_rate`` along a geometric curve; the first ``burn_in`` epochs run at
-    a tenth of it. A piece of work sees ``strangers`` nodes drawn at large by ``aim`` (all alike, by their
-    number of relatives to the power of 3/4, or of the node's own depth), ``kin`` relatives of an ancestor,
-    the ``memory`` nearest strangers the node has met, and ``chained`` that those have met. ``sharpness`` is
-    the factor of the distance in the exponent of the loss. Training ends before ``epochs`` once the mean
-    loss of the last ``patience`` epochs is not below that of as many before by ``tolerance`` (a share); a
-    patience of 0 never ends it. The engine ``auto`` is numba where it is installed.
+    An epoch visits every pair of a node and a relative once. Relatives are those of a relation of the tree:
+    the parent, the ancestors, or with the closure ancestors and descendants; all others are strangers. The
+    rate, the longest step that one pair can cause, falls from ``rate`` to ``last_rate`` along a geometric
+    curve; the first ``burn_in`` epochs run at a tenth of it. A piece of work sees ``strangers`` nodes drawn
+    at large by ``aim`` (all alike, by their number of kin to the power of 3/4, or of the node's own depth),
+    ``kin`` ancestors and descendants of an ancestor, the ``memory`` nearest strangers the node has met, and
+    ``chained`` that those have met. ``sharpness`` is the factor of the distance in the exponent of the loss.
+    Training ends before ``epochs`` once the mean loss of the last ``patience`` epochs is not below that of as
+    many before by ``tolerance`` (a share); a patience of 0 never ends it. The engine ``auto`` is numba where
+    it is installed.
 
     In curved space numba trains in stages, which share the epochs: see ``stages``. There many nodes share
     three times the strangers; the distance is squared, at an eighth of the sharpness; rates are multiples of
@@ -51,6 +54,7 @@ class Schedule:
     tolerance: float = 1e-3
     engine: Engine = "auto"
     settle: int | None = None
+    train_on: str = "parent"
 
     def __post_init__(self) -> None:
         for name, least in _COUNTS.items():
@@ -74,7 +78,11 @@ class Schedule:
                 f"burn_in is {self.burn_in}, and there are {self.epochs} epochs in all",
                 hint="leave epochs after the burn-in: more epochs, or a shorter burn-in",
             )
-        for name, choices in (("aim", get_args(Aim)), ("engine", get_args(Engine))):
+        for name, choices in (
+            ("aim", get_args(Aim)),
+            ("engine", get_args(Engine)),
+            ("train_on", RELATIONS),
+        ):
             value = getattr(self, name)
             _require(value in choices, name, repr(value), f"one of {', '.join(choices)}")
 

@@ -84,14 +84,14 @@ def _flat(work: Work) -> list[Stage]:
     schedule, relatives, space = work.schedule, work.relatives, work.space
     memory = no_memory(len(relatives), schedule.memory)
     counts = (schedule.strangers, schedule.kin, schedule.chained)
-    pool, links, ancestors = _arrays(work)
+    pool, links = _arrays(work)
     pace, margin = relatives.pace, MARGIN / schedule.sharpness
 
     def epoch(done: int) -> float:
         order = work.rng.permutation(len(relatives.pieces))
         return compiled.epoch(
-            work.points, space.reach, relatives.pieces, order, counts, memory, pool, links, ancestors, pace,
-            schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
+            work.points, space.reach, relatives.pieces, order, counts, memory, pool, links, relatives.family,
+            pace, schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
         )  # fmt: skip
 
     settle = schedule.settle or 0
@@ -142,14 +142,14 @@ def _crowd(work: Work) -> Callable[[float, bool], float]:
     schedule, relatives = work.schedule, work.relatives
     memory = no_memory(len(relatives), schedule.memory)
     counts = (SHARED * schedule.strangers, schedule.kin, schedule.chained)
-    pool, links, ancestors = _arrays(work)
+    pool, links = _arrays(work)
     pace, sharpness = relatives.pace, max(schedule.sharpness / _SQUARED, _SLOWEST)
 
     def epoch(rate: float, remembers: bool) -> float:
         order = _in_runs(work, crowd_compiled.RUN)
         return crowd_compiled.epoch(
             work.points, work.space.reach, relatives.pieces, order, counts, remembers, memory, pool, links,
-            ancestors, pace, sharpness, rate, MARGIN, _seed(work),
+            relatives.family, pace, sharpness, rate, MARGIN, _seed(work),
         )  # fmt: skip
 
     return epoch
@@ -167,14 +167,10 @@ def _in_runs(work: Work, run: int) -> Ints:
     return np.concatenate([work.rng.permutation(runs).ravel(), order[whole:]])
 
 
-def _arrays(work: Work) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints], tuple[Ints, Ints]]:
-    """Pool, relatives and ancestors as compiled code takes them."""
+def _arrays(work: Work) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints]]:
+    """Pool and relatives as compiled code takes them."""
     pool, relatives = work.pool, work.relatives
-    return (
-        (pool.members, pool.low, pool.high),
-        (relatives.links.starts, relatives.links.targets),
-        (relatives.ancestors.starts, relatives.ancestors.targets),
-    )
+    return (pool.members, pool.low, pool.high), (relatives.links.starts, relatives.links.targets)
 
 
 def _seed(work: Work) -> int:

@@ -28,12 +28,12 @@ class Pool:
 
     @classmethod
     def of(cls, tree: Tree, relatives: Relatives, aim: Aim) -> Pool:
-        """All nodes alike, by their number of relatives to the power of 3/4, or of the node's own depth."""
+        """All nodes alike, by their number of kin to the power of 3/4, or of the node's own depth."""
         count = len(tree)
         members = np.arange(count)
         low, high = np.zeros(count, dtype=np.int64), np.full(count, count)
         if aim == "degree":
-            weight = (relatives.links.counts + 1.0) ** 0.75
+            weight = (relatives.kin.counts + 1.0) ** 0.75
             members = np.repeat(members, np.ceil(4.0 * weight / weight.mean()).astype(np.int64))
             high = np.full(count, len(members))
         elif aim == "depth":
@@ -61,12 +61,12 @@ def drawn(
     """New candidates for each node, a row each: at large, kin, and remembered by the remembered."""
     large, kin, chained = counts
     at_large = pool.members[_between(pool.low[nodes], pool.high[nodes], large, rng)]
-    up, links = relatives.ancestors.starts, relatives.links
+    up, kin_of = relatives.ancestors.starts, relatives.kin
     above = _between(up[nodes], up[nodes + 1], kin, rng)
     has_ancestor = (up[nodes] < up[nodes + 1])[:, None]
     ancestor = np.where(has_ancestor, relatives.ancestors.targets[np.where(has_ancestor, above, 0)], 0)
-    place = links.starts[ancestor] + (rng.random(ancestor.shape) * links.counts[ancestor]).astype(np.int64)
-    kindred = np.where(has_ancestor, links.targets[np.where(has_ancestor, place, 0)], NOBODY)
+    place = kin_of.starts[ancestor] + (rng.random(ancestor.shape) * kin_of.counts[ancestor]).astype(np.int64)
+    kindred = np.where(has_ancestor, kin_of.targets[np.where(has_ancestor, place, 0)], NOBODY)
     size = memory.shape[1]
     via = memory[nodes[:, None], rng.integers(0, size, (len(nodes), chained))]
     further = np.where(via == NOBODY, NOBODY, memory[via, rng.integers(0, size, via.shape)])

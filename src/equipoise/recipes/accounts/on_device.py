@@ -26,7 +26,7 @@ THERE = ("poincare", "lorentz")
 """Embedders that are trained on a device; all others stay on the processor."""
 SETTLE = 5
 """One epoch of so many is spent on settling, where numba is installed."""
-_TAKEN = ("epochs", "rate")
+_TAKEN = ("epochs", "rate", "train_on")
 _TYPED = {"aim": "aim (--negatives)", "burn_in": "burn_in (--burn-in)"}
 
 
@@ -40,9 +40,13 @@ def fitted_on(
     options: Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
 ) -> Embedded:
-    """The points of a tree's nodes; ``options`` are ``epochs`` and ``rate``, the length of first steps."""
+    """The points of a tree's nodes.
+
+    ``options`` are ``epochs``, ``rate`` (the length of first steps) and ``train_on`` (who is drawn near).
+    """
     checked(tree, dim)
-    schedule, relatives = whole_schedule(options), Relatives.of(tree)
+    schedule, relation = whole_schedule(options), options.get("train_on", "parent")
+    relatives = Relatives.of(tree, relation)
     rng = np.random.default_rng(seed)
     start = in_cones(tree, dim, rng, inner=INNER, outer=OUTER)
     epochs = schedule.epochs
@@ -59,7 +63,7 @@ def fitted_on(
     if last:
         history += _settled(points, relatives, last, rng, lambda done: told(epochs - last + done, epochs))
     settings = {"embedder": name, "dim": dim, "seed": seed, **asdict(schedule), "device": device}
-    settings |= {"epochs_run": len(history), "epochs": epochs, "epochs_settled": last}
+    settings |= {"epochs_run": len(history), "epochs": epochs, "epochs_settled": last, "train_on": relation}
     vectors = hyperboloid_to_ball(points) if name == "poincare" else points
     return Embedded(tree.ids, tree.names, vectors, name, settings, tuple(history))
 
@@ -91,4 +95,4 @@ def whole_schedule(options: Mapping[str, Any]) -> WholeSchedule:
                 f"training on a device takes no {said}: it sees all strangers at every step",
                 hint="leave it out, or leave --device out",
             )
-    return WholeSchedule(**options)
+    return WholeSchedule(**{name: value for name, value in options.items() if name != "train_on"})

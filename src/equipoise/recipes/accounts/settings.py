@@ -50,6 +50,9 @@ class Cell:
 class Settings:
     """How trees are embedded and judged; ``options`` go to the trained embedders.
 
+    These are trained on the relation that they are judged by, unless ``train_on`` among the options names
+    another.
+
     On a ``device`` hyperbolic embedders are trained, and all embeddings are ranked.
     """
 
@@ -122,14 +125,15 @@ def checked_settings(
     names = [*map(trained_in, spaces), *(_known(name) for name in embedders)]
     if relation not in RELATIONS:
         raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
+    options = {"train_on": relation, **(options or {})}
     tried = tuple(float(rate) for rate in rates)
     if not tried:
         raise ParameterError("no learning rate is left to try", hint="name one: 0.3")
     for rate in tried:
-        embedder("lorentz", **{**(options or {}), "rate": rate})
+        embedder("lorentz", **{**options, "rate": rate})
     if device is not None:
         torch_device(device)
-        whole_schedule(options or {})
+        whole_schedule(options)
     chosen = _whole(dims, "dimension", 1)
     for name in names:
         refuse_flat_disk(name, min(chosen))
@@ -140,7 +144,7 @@ def checked_settings(
         filtered=filtered,
         rates=tried,
         seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
-        options=dict(options or {}),
+        options=options,
         sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
         device=device,
     )

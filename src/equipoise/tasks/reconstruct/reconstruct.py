@@ -86,11 +86,11 @@ def reconstruct(
 ) -> Reconstruction:
     """Rank the relatives of every node among all other nodes, by distance.
 
-    ``vectors`` has one row a node, in the order of the tree. ``relation`` is the parent, all ancestors, or
-    the closure: ancestors and descendants, as the hyperbolic-embedding papers have it. The node itself is no
-    candidate. ``filtered`` drops the other relatives from above a relative; left alone it is raw for the
-    parent and filtered for the others. Points outside their space are refused by name; nothing is moved. A
-    ``device`` such as "cuda" ranks there, by products, which round. ``moved`` says of each point how far
+    ``vectors`` has one row a node, in the order of the tree. ``relation`` is the parent, all ancestors (as
+    the public code of Poincare embeddings has it), or the closure: ancestors and descendants. The node itself
+    is no candidate. ``filtered`` drops the other relatives from above a relative; left alone it is raw for
+    the parent and filtered for the others. Points outside their space are refused by name; nothing is moved.
+    A ``device`` such as "cuda" ranks there, by products, which round. ``moved`` says of each point how far
     rounding may have moved it: distances and norms that differ by less are tied, and are ranked here.
 
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
