@@ -18,7 +18,8 @@ from equipoise.hierarchy.links import Links, longest_paths, reachable, shortest_
 from equipoise.hierarchy.wellformed import Excerpt, Node, checked_edges, checked_nodes, unknown_node
 from equipoise.types import Bools, Floats, Ints
 
-RELATIONS = ("parent", "ancestors", "closure")
+PARENT = "parent"
+RELATIONS = (PARENT, "ancestors", "closure")
 _Array = TypeVar("_Array", Ints, Floats)
 
 
@@ -194,7 +195,7 @@ class Tree:
         ``parent`` gives the edges, ``ancestors`` every ancestor, ``closure`` every ancestor and every
         descendant: the undirected closure.
         """
-        if relation == "parent":
+        if relation == PARENT:
             return self.edges
         if relation == "ancestors":
             return self.closure()

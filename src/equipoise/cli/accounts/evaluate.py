@@ -102,8 +102,8 @@ class EmbedderName(options.Spelled):
     cls=Several,
     commas=True,
     type=click.FloatRange(min=0, min_open=True),
-    default=(0.1, 0.3, 1.0),
-    show_default="0.1 0.3 1",
+    default=(0.1, 0.3, 1.0, 3.0),
+    show_default="0.1 0.3 1 3",
     metavar="RATE ...",
     help="Learning rates that every trained embedding is tried at.",
 )

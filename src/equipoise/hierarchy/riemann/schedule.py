@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from equipoise.errors import ParameterError, did_you_mean
-from equipoise.hierarchy.tree import RELATIONS
+from equipoise.hierarchy.tree import PARENT, RELATIONS
 
 Aim = Literal["uniform", "degree", "depth"]
 Engine = Literal["auto", "numba", "numpy"]
@@ -54,7 +54,7 @@ class Schedule:
     tolerance: float = 1e-3
     engine: Engine = "auto"
     settle: int | None = None
-    train_on: str = "parent"
+    train_on: str = PARENT
 
     def __post_init__(self) -> None:
         for name, least in _COUNTS.items():

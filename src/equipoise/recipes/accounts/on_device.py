@@ -19,7 +19,7 @@ from equipoise.hierarchy.riemann.cones import in_cones
 from equipoise.hierarchy.riemann.relatives import Relatives
 from equipoise.hierarchy.riemann.spaces import Hyperboloid
 from equipoise.hierarchy.riemann.whole import WholeSchedule, train_whole
-from equipoise.hierarchy.tree import Tree
+from equipoise.hierarchy.tree import PARENT, Tree
 from equipoise.types import Floats
 
 THERE = ("poincare", "lorentz")
@@ -45,7 +45,7 @@ def fitted_on(
     ``options`` are ``epochs``, ``rate`` (the length of first steps) and ``train_on`` (who is drawn near).
     """
     checked(tree, dim)
-    schedule, relation = whole_schedule(options), options.get("train_on", "parent")
+    schedule, relation = whole_schedule(options), options.get("train_on", PARENT)
     relatives = Relatives.of(tree, relation)
     rng = np.random.default_rng(seed)
     start = in_cones(tree, dim, rng, inner=INNER, outer=OUTER)

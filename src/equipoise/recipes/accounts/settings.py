@@ -19,7 +19,7 @@ from equipoise.stats.interval import checked_level
 
 DIMS = (2, 5, 10, 15, 25, 50)
 """The dimensions of the source."""
-RATES = (0.1, 0.3, 1.0)
+RATES = (0.1, 0.3, 1.0, 3.0)
 """Learning rates at which every trained embedder is tried; the lowest loss decides."""
 KNOWS_NOTHING = "random"
 BASELINES = ("euclidean", KNOWS_NOTHING)
