@@ -22,7 +22,7 @@ from equipoise.metrics import functions
 from equipoise.metrics.labels import ClassF1
 from equipoise.recipes.places.figures import CUTOFFS, NDCG_AT
 from equipoise.run.scoring import tie_policy
-from equipoise.tasks.classify import classify
+from equipoise.tasks.classify import Landed, classify, landed
 from equipoise.types import Floats, Ints, Ties
 
 COUNTS = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
@@ -44,9 +44,9 @@ def calculate_correct_total_prediction(
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    found = classify(logits, true_y, ks=CUTOFFS, compiled=compiled)
-    sums = _sums(found.ranking.ordered(tie_policy(ties)), found.classes)
-    return np.array([*sums.tolist(), float(len(found))]), found.labels.true, found.labels.predicted
+    found = landed(logits, true_y, ks=CUTOFFS, compiled=compiled)
+    sums = _sums(found, tie_policy(ties))
+    return np.array([*sums.tolist(), float(len(found.true))]), found.true, found.predicted
 
 
 def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -130,15 +130,15 @@ def _percent(share: float, what: str) -> float:
     return 100.0 * share
 
 
-def _sums(ranking: Ranking, classes: int) -> Floats:
+def _sums(found: Landed, ties: Ties) -> Floats:
     """All sums but the number of rows, from how many targets landed at each place.
 
     Where scores are equal a place is not all there is to know, and each unit is asked what it earns.
     """
-    if ranking.has_ties or classes > MOST_PLACES:
-        return _earned(ranking).sum(axis=1)
-    times = np.bincount(ranking.above)
-    sums: Floats = (_earned_at(classes)[:, : len(times)] * times).sum(axis=1)
+    if found.placed.has_ties or found.classes > MOST_PLACES:
+        return _earned(found.ranking().ordered(ties)).sum(axis=1)
+    times = np.bincount(found.placed.above)
+    sums: Floats = (_earned_at(found.classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
 

@@ -59,8 +59,8 @@ class CompiledRows(HostRows):
         from equipoise.tasks.classify.kernel import place
 
         rows, width = block.shape
-        above, predicted = (np.empty(rows, dtype=np.int64) for _ in range(2))
-        tied, shared = np.zeros(rows, dtype=np.int64), np.empty(rows, dtype=bool)
+        above, tied, predicted = (np.empty(rows, dtype=np.int64) for _ in range(3))
+        shared = np.empty(rows, dtype=bool)
         scores = block.__array_interface__["data"][0], block.strides[0], width
         like = np.empty(0, dtype=block.dtype)
 

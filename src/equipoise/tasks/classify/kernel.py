@@ -197,8 +197,7 @@ def place(
 ) -> tuple[int, int]:
     """Fill the columns for a part of the rows, one at a time.
 
-    Returns the first row that holds a NaN, or -1, and how many targets are tied; ``tied`` is written to only
-    for these.
+    Returns the first row that holds a NaN, or -1, and how many targets are tied.
 
     ``scores`` says where the first row begins, how far the next one is, and how many scores a row has. An
     array would say the same, but for each way in which one may lie there would be another kernel.
@@ -206,33 +205,52 @@ def place(
     address, apart, width = scores
     stretch = STEPS * STEP // like.itemsize
     ties = 0
+    if width <= stretch:  # a loop of its own, which is a tenth faster
+        for i in range(part[0], part[1]):
+            row = scores_at(address + i * apart, width, like)
+            over, left, top, lanes = look(row, 0, width, row[targets[i]])
+            same = equals(row, row[targets[i]], left - over)
+            if same == 0:
+                return i, ties
+            above[i], tied[i] = over, same - 1
+            ties += same > 1
+            predicted[i], shared[i] = place_of(row, top, lanes, 0, width)
+        return -1, ties
     for i in range(part[0], part[1]):
         row = scores_at(address + i * apart, width, like)
-        limit = row[targets[i]]
-        over, left, top, lanes = look(row, 0, min(stretch, width), limit)
-        where, again = 0, False
-        for start in range(stretch, width, stretch):
-            more_over, more_left, best, its_lanes = look(row, start, min(start + stretch, width), limit)
-            over, left = over + more_over, left + more_left
-            if best > top:
-                top, lanes, where, again = best, its_lanes, start, False
-            elif best == top:
-                again = True
-        same = left - over
-        if same != 1 or limit != limit:
-            same, unknown = equal_and_unknown(row, limit)
-            if unknown:
-                return i, ties
-            if same > 1:
-                tied[i] = same - 1
-                ties += 1
-        above[i] = over
-        if over == 0 and same == 1:
-            predicted[i], shared[i] = targets[i], False
-        else:
-            first, twice = place_of(row, top, lanes, where, min(where + stretch, width))
-            predicted[i], shared[i] = first, again or twice
+        over, left, top, lanes, where, again = looks(row, row[targets[i]], stretch)
+        same = equals(row, row[targets[i]], left - over)
+        if same == 0:
+            return i, ties
+        above[i], tied[i] = over, same - 1
+        ties += same > 1
+        first, twice = place_of(row, top, lanes, where, min(where + stretch, width))
+        predicted[i], shared[i] = first, again or twice
     return -1, ties
+
+
+@compiled
+def looks(row: NDArray[Any], limit: Any, stretch: int) -> tuple[int, int, Any, Any, int, bool]:
+    """What one look tells, of a row that takes several; where its largest stands, and if in others too."""
+    over, left, top, lanes = look(row, 0, stretch, limit)
+    where, again = 0, False
+    for start in range(stretch, row.shape[0], stretch):
+        more_over, more_left, best, its_lanes = look(row, start, min(start + stretch, row.shape[0]), limit)
+        over, left = over + more_over, left + more_left
+        if best > top:
+            top, lanes, where, again = best, its_lanes, start, False
+        elif best == top:
+            again = True
+    return over, left, top, lanes, where, again
+
+
+@compiled
+def equals(row: NDArray[Any], limit: Any, same: int) -> int:
+    """How many scores equal the limit, itself among them; 0 where one is NaN, which pass for equal so far."""
+    if same == 1 and limit == limit:
+        return 1
+    equal, unknown = equal_and_unknown(row, limit)
+    return 0 if unknown else equal
 
 
 def knows(dtype: Any) -> bool:
@@ -254,18 +272,26 @@ def equal_and_unknown(row: NDArray[Any], limit: Any) -> tuple[int, int]:
 
 @compiled
 def place_of(row: NDArray[Any], top: Any, lanes: Any, start: int, stop: int) -> tuple[int, bool]:
-    """The first place of the largest score of a stretch, and whether it has another; the lanes have it."""
-    if lanes & (lanes - _ONE):
-        first, last = ends(row[start:stop], top)
-        return start + first, first != last
-    step = STEP // row.itemsize
-    first = start + lowest_bit(lanes)
-    while row[first] != top:
-        first += step
-    for other in range(first + step, stop, step):
-        if row[other] == top:
-            return first, True
-    return first, False
+    """The first place of the largest score of a stretch, and whether it has another; the lanes have it.
+
+    All places of the lane are asked: a loop that ends at the right one would be mispredicted in every row,
+    and hold up the next.
+    """
+    step, lane = STEP // row.itemsize, start + lowest_bit(lanes)
+    whole = (stop - start) // step
+    found, nth = 0, 0
+    for k in range(whole):
+        here = row[lane + k * step] == top
+        found += here
+        nth += k if here else 0
+    last = lane + whole * step
+    here = (last < stop) & (row[min(last, stop - 1)] == top)
+    found += here
+    nth += whole if here else 0
+    if found == 1 and lanes & (lanes - _ONE) == 0:
+        return lane + nth * step, False
+    first, other = ends(row[start:stop], top)
+    return start + first, first != other
 
 
 @compiled
