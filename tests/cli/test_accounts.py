@@ -131,6 +131,9 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
     assert other["resumed"] == ["random-2"]
     assert sorted(again["resumed"]) == ["euclidean-2", "lorentz-2", "random-2"]
     assert other["systems"][0]["estimates"] != first["systems"][0]["estimates"]
+    told = eq(*words[:-1], "--train-on", "closure").stdout
+    assert "Training drew its ancestors and descendants near to each node" in told
+    assert "Training drew" not in eq(*words[:-1]).stdout
 
 
 def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:

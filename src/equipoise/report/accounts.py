@@ -65,6 +65,8 @@ class AccountsEdition:
     branches: str = ""
     branch_names: Mapping[str, str] = field(default_factory=dict)
     rates: tuple[float, ...] = ()
+    trained_on: str = ""
+    """The relation of training, where it is another than that of the ranks."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -156,6 +158,10 @@ def captions(edition: AccountsEdition) -> list[str]:
         told.append(
             f"Every trained embedding was tried at the learning rates {rates}, and its lowest loss was kept; "
             "euclidean and random stand beside as baselines."
+        )
+    if edition.trained_on:
+        told.append(
+            f"Training drew {RELATIVES[edition.trained_on]} near to each node, not what it is to rank."
         )
     if edition.comparison is not None:
         told.append(f"Embeddings that share a letter cannot be told apart on {edition.comparison.primary}.")

@@ -65,6 +65,7 @@ class AccountsEvaluation:
             branches=self.branches.sentence,
             branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
             rates=self.settings.rates,
+            trained_on=self.settings.trained_on,
             findings=self.findings,
         )
 

@@ -91,6 +91,12 @@ class Settings:
         return cell.embedder == KNOWS_NOTHING or cell.embedder not in self.embedders
 
     @property
+    def trained_on(self) -> str:
+        """The relation of training where it is another than that of judging, else nothing."""
+        chosen = str(self.options.get("train_on", self.relation))
+        return "" if chosen == self.relation else chosen
+
+    @property
     def judging(self) -> dict[str, Any]:
         """How an embedding is judged, as arguments of ``judge``."""
         return {
