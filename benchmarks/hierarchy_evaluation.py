@@ -56,7 +56,9 @@ def material(quick: bool, path: str = "") -> Material:
     tree = read_wordnet("verb" if quick else "noun")
     if path:
         return Material(tree, read_vectors(path, "lorentz").vectors)
-    return Material(tree, embedder("lorentz", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
+    return Material(
+        tree, embedder("lorentz", train_on="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors
+    )
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:

@@ -18,8 +18,8 @@ from equipoise.hierarchy.links import Links, longest_paths, reachable, shortest_
 from equipoise.hierarchy.wellformed import Excerpt, Node, checked_edges, checked_nodes, unknown_node
 from equipoise.types import Bools, Floats, Ints
 
-PARENT = "parent"
-RELATIONS = (PARENT, "ancestors", "closure")
+PARENT, ANCESTORS, CLOSURE = "parent", "ancestors", "closure"
+RELATIONS = (PARENT, ANCESTORS, CLOSURE)
 _Array = TypeVar("_Array", Ints, Floats)
 
 
@@ -197,9 +197,9 @@ class Tree:
         """
         if relation == PARENT:
             return self.edges
-        if relation == "ancestors":
+        if relation == ANCESTORS:
             return self.closure()
-        if relation == "closure":
+        if relation == CLOSURE:
             return np.concatenate([self.closure(), self.closure()[:, ::-1]])
         raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
 

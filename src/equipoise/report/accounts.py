@@ -46,6 +46,7 @@ class AccountsRow:
     parent_distances: tuple[float, float]
     slices: tuple[Slice, ...] = ()
     seeds: Mapping[str, str] = field(default_factory=dict)
+    train_on: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,6 @@ class AccountsEdition:
     branches: str = ""
     branch_names: Mapping[str, str] = field(default_factory=dict)
     rates: tuple[float, ...] = ()
-    trained_on: str = ""
-    """The relation of training, where it is another than that of the ranks."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -159,12 +158,22 @@ def captions(edition: AccountsEdition) -> list[str]:
             f"Every trained embedding was tried at the learning rates {rates}, and its lowest loss was kept; "
             "euclidean and random stand beside as baselines."
         )
-    if edition.trained_on:
-        told.append(
-            f"Training drew {RELATIVES[edition.trained_on]} near to each node, not what it is to rank."
-        )
+    told += trained_on_others(edition.rows, edition.relation)
     if edition.comparison is not None:
         told.append(f"Embeddings that share a letter cannot be told apart on {edition.comparison.primary}.")
+    return told
+
+
+def trained_on_others(rows: Sequence[AccountsRow], relation: str) -> list[str]:
+    """A sentence for each relation that embeddings were trained on and are not judged by."""
+    told = []
+    for other in dict.fromkeys(row.train_on for row in rows):
+        if other in RELATIVES and other != relation:
+            names = ", ".join(row.system for row in rows if row.train_on == other)
+            told.append(
+                f"Trained on another relation: {names}. There training drew {RELATIVES[other]} near to each "
+                f"node; judged is {RELATIVES[relation]}."
+            )
     return told
 
 

@@ -264,6 +264,25 @@ def test_settling_can_be_asked_for_and_left_out():
         embedder("lorentz", epochs=20, settle=20)
 
 
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_settings_of_a_relation_give_way_to_those_that_are_given(name: str, relation: str):
+    usual = embedder(name, train_on=relation).schedule
+    assert usual.train_on == relation
+    changed = embedder(name, train_on=relation, sharpness=5.0, rate=0.7, kin=3).schedule
+    assert (changed.sharpness, changed.rate, changed.kin) == (5.0, 0.7, 3)
+    assert changed.last_rate == usual.last_rate
+
+
+def test_a_name_in_other_letters_is_the_same_embedder():
+    assert embedder(" Lorentz", epochs=2).schedule == embedder("lorentz", epochs=2).schedule
+
+
+def test_a_text_model_is_not_trained():
+    with pytest.raises(ParameterError, match="text:hash embedder does not take train_on"):
+        embedder("text:hash", train_on="parent")
+
+
 def test_a_burn_in_that_leaves_no_epoch_is_refused():
     with pytest.raises(ParameterError, match="burn_in is 5, and there are 5 epochs in all"):
         embedder("lorentz", epochs=5, burn_in=5)

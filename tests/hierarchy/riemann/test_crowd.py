@@ -22,7 +22,7 @@ def some_points(count: int = len(TREE)) -> np.ndarray:
 
 def one_epoch(points: np.ndarray, node: int, strangers: list[int], memory: np.ndarray, **changed) -> None:
     """The pieces of one node alone, against these strangers."""
-    relatives = Relatives.of(TREE)
+    relatives = Relatives.of(TREE, "closure")
     pieces = relatives.pieces[relatives.pieces[:, 0] == node]
     members = np.array(strangers)
     count = len(points)
@@ -37,7 +37,7 @@ def one_epoch(points: np.ndarray, node: int, strangers: list[int], memory: np.nd
 
 def test_a_piece_moves_as_the_loss_says() -> None:
     node, stranger = TREE.position("a"), TREE.position("d")
-    near = Relatives.of(TREE).links[node]
+    near = Relatives.of(TREE, "closure").links[node]
     before = some_points()
     after = before.copy()
     one_epoch(after, node, [stranger], no_memory(len(TREE), 1))
@@ -81,7 +81,11 @@ def test_relatives_are_never_taken_for_strangers() -> None:
     points = some_points()
     before = points.copy()
     one_epoch(
-        points, node, [node, *Relatives.of(TREE).links[node]], no_memory(len(TREE), 2), counts=(40, 0, 0)
+        points,
+        node,
+        [node, *Relatives.of(TREE, "closure").links[node]],
+        no_memory(len(TREE), 2),
+        counts=(40, 0, 0),
     )
     np.testing.assert_array_equal(points, before)
 
@@ -107,7 +111,7 @@ def test_pieces_that_share_strangers_of_a_depth_are_of_that_depth() -> None:
     from equipoise.hierarchy.riemann.strangers import Pool
 
     tree = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 400)])
-    relatives, schedule = Relatives.of(tree), Schedule(aim="depth")
+    relatives, schedule = Relatives.of(tree, "closure"), Schedule(aim="depth")
     pool = Pool.of(tree, relatives, "depth")
     work = Work(SPACE, np.empty(0), relatives, pool, schedule, np.random.default_rng(0))
     order = _in_runs(work, 8)

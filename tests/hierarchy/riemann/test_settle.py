@@ -121,7 +121,7 @@ def test_of_too_many_strangers_the_nearest_stay_and_a_sample_stands_for_the_rest
 
 def test_the_weight_of_a_pair_far_down_is_damped() -> None:
     tree = a_tree()
-    relatives, points = Relatives.of(tree), points_of(Hyperboloid(), len(tree))
+    relatives, points = Relatives.of(tree, "closure"), points_of(Hyperboloid(), len(tree))
     far = everyone(relatives)
     lengths = []
     for damping in (0.0, 10.0):
@@ -137,7 +137,7 @@ def test_the_weight_of_a_pair_far_down_is_damped() -> None:
 @pytest.mark.parametrize("space", SPACES)
 def test_settling_brings_ranks_down_and_repeats_itself(space: Space) -> None:
     tree = a_tree(300)
-    relatives = Relatives.of(tree)
+    relatives = Relatives.of(tree, "closure")
     name = "lorentz" if space.curved else "euclidean"
 
     def mean_rank(points: np.ndarray) -> float:
@@ -162,6 +162,6 @@ def test_nodes_without_relatives_are_no_trouble() -> None:
     tree = Tree.of(["root", "a", "b", *alone], [("a", "root"), ("b", "root")])
     space = Hyperboloid()
     points = in_cones(tree, 3, np.random.default_rng(0), inner=2.0, outer=6.0)
-    settling = settle.Settling(space, points, Relatives.of(tree), np.random.default_rng(0))
+    settling = settle.Settling(space, points, Relatives.of(tree, "closure"), np.random.default_rng(0))
     assert [settling.epoch(done, 4) >= 0.0 for done in range(4)] == [True] * 4
     assert np.isfinite(points).all()

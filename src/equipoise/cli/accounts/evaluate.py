@@ -38,7 +38,8 @@ by distance: mean rank, median rank, MAP, and how norms follow depth. A tuned eu
 random one always stand beside, and embeddings that the tree cannot tell apart share a letter.
 
 With -o everything is kept: vectors, run directories for eq compare, eq report and eq view, and charts.
-Typed again, the command trains only what is missing. --vectors judges vectors that you have already.
+Typed again, the command trains only what is missing. Embeddings are trained on what they are to rank,
+--relation, or on --train-on. --vectors judges vectors that you have already.
 
 With --engine ray every embedding is trained on a cluster, dimensions and seeds side by side, with the same
 figures. With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.

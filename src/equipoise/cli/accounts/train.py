@@ -33,7 +33,7 @@ more than dimensions, the time first. How well the vectors keep the tree is said
 cuda a hyperbolic embedding is trained on a GPU, every node against all others at once.
 """
 
-BESIDE = "eq accounts evaluate --vectors puts a tuned euclidean embedding and a random one beside."
+BESIDE = "eq accounts evaluate --vectors{} puts a tuned euclidean embedding and a random one beside."
 
 
 @click.command(help=HELP, short_help="Embed a tree, and keep the vectors.")
@@ -68,6 +68,7 @@ def train(
     **training: Any,
 ) -> int:
     """See ``HELP``."""
+    from equipoise.hierarchy.embedders import folded
     from equipoise.recipes.accounts.judged import judge
     from equipoise.recipes.accounts.settings import TEXT, TRAINED, refuse_flat_disk, trained_in
     from equipoise.recipes.accounts.training import usable
@@ -77,9 +78,9 @@ def train(
         raise ParameterError("--geometry and --embedder name two embedders", hint="leave out one of them")
     refuse_other_form(Path(output))
     refuse_unwritable_file(Path(output), "account_vectors.csv")
-    name = embedder or trained_in(geometry or "lorentz")
-    options = schedule_of(**training) | ({} if rate is None else {"rate": rate})
-    made = _Made(name, ({"train_on": relation} if name in TRAINED else {}) | options, device)
+    name = folded(embedder) if embedder else trained_in(geometry or "lorentz")
+    chosen = schedule_of(**training) | ({} if rate is None else {"rate": rate})
+    made = _Made(name, ({"train_on": relation} if name in TRAINED else {}) | chosen, device)
     wanted = dim if dim is not None or name.startswith(TEXT) else 10
     refuse_flat_disk(name, wanted)
     tree = source.read()
@@ -127,8 +128,9 @@ class _Made:
 
 def _show(out: Output, found: Embedded, judged: Judged, tree: str, output: str) -> None:
     from equipoise.checks.base import counted
+    from equipoise.hierarchy.tree import PARENT
     from equipoise.recipes.accounts.evaluation import row_of
-    from equipoise.report.accounts import SINGLE, by_chance, one_line
+    from equipoise.report.accounts import SINGLE, by_chance, one_line, trained_on_others
     from equipoise.report.terminal import Paragraph
 
     if out.json:
@@ -137,8 +139,11 @@ def _show(out: Output, found: Embedded, judged: Judged, tree: str, output: str) 
         epochs = f" in {counted(len(found.history), 'epoch')}" if found.history else ""
         out.show(Paragraph(f"{tree}; {judged.system} in {counted(found.dim, 'dimension')}{epochs}."))
         out.show(Paragraph(one_line(row_of(judged))))
+        for sentence in trained_on_others([row_of(judged)], judged.relation):
+            out.show(Paragraph(sentence))
         if judged.single and not out.quiet:
             out.show(Paragraph(SINGLE))
         if not out.quiet:
-            out.show(Paragraph(f"{by_chance(row_of(judged))} {BESIDE}"))
+            relation = "" if judged.relation == PARENT else f" --relation {judged.relation}"
+            out.show(Paragraph(f"{by_chance(row_of(judged))} {BESIDE.format(relation)}"))
     out.note(f"wrote {output}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from equipoise.errors import ParameterError, UnknownNameError
@@ -27,6 +28,7 @@ __all__ = [
     "Text",
     "TreeEmbedder",
     "embedder",
+    "folded",
 ]
 
 
@@ -40,16 +42,28 @@ def embedder(name: str, **options: Any) -> TreeEmbedder:
     if kind.strip().casefold() == _TEXT:
         if not model:
             raise ParameterError("text: names no model", hint="write text:MODEL; eq ls models lists them")
-        made: TreeEmbedder = Text(model, **options)
-        return made
-    found = EMBEDDERS.get(name.strip().casefold())
+        return _made(name, lambda: Text(model, **options), options)
+    found = EMBEDDERS.get(folded(name))
     if found is None:
         more = f"known: {', '.join(EMBEDDERS)}, {_TEXT}:MODEL"
         raise UnknownNameError.of("tree embedder", name, [*EMBEDDERS, _TEXT], more=more)
+    return _made(name, lambda: found(**options), options)
+
+
+def folded(name: str) -> str:
+    """An embedder's name as it is known; that of a text model stays as it is written.
+
+    >>> folded(" Lorentz")
+    'lorentz'
+    """
+    plain = name.strip()
+    return plain.casefold() if plain.casefold() in EMBEDDERS else plain
+
+
+def _made(name: str, make: Callable[[], TreeEmbedder], options: dict[str, Any]) -> TreeEmbedder:
     try:
-        made = found(**options)
+        return make()
     except TypeError as error:
         raise ParameterError(
             f"the {name} embedder does not take {', '.join(options)}", hint="leave the option out"
         ) from error
-    return made

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.hierarchy.links import Links
-from equipoise.hierarchy.tree import Tree
+from equipoise.hierarchy.tree import CLOSURE, Tree
 from equipoise.types import Bools, Floats, Ints
 
 Family = tuple[Ints, Ints, Ints, Ints]
@@ -31,11 +31,11 @@ class Relatives:
     pieces: Ints
 
     @classmethod
-    def of(cls, tree: Tree, relation: str = "closure") -> Relatives:
+    def of(cls, tree: Tree, relation: str) -> Relatives:
         """The relatives of every node of a tree."""
         keys = _keys(tree, relation)
         links = _by_keys(tree, keys)
-        kin = links if relation == "closure" else _by_keys(tree, _keys(tree, "closure"))
+        kin = links if relation == CLOSURE else _by_keys(tree, _keys(tree, CLOSURE))
         return cls(links, Links.of(len(tree), tree.closure()), kin, keys, _pieces(links, PIECE))
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Relatives:
 
     @property
     def pace(self) -> Floats:
-        """How much of a step each node takes: one with many relatives is moved by all, and hurries less.
+        """How much of a step each node takes: one that has many near is moved by all, and hurries less.
 
         One for most nodes, less by the fourth root of the number of relatives above twice the median.
         """

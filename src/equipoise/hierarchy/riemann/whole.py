@@ -73,7 +73,7 @@ def train_whole(
 ) -> tuple[Floats, list[float]]:
     """The trained points of the hyperboloid (time first), and the mean loss of a pair in each epoch.
 
-    ``relatives`` are the nodes that belong near each node, both ways.
+    ``relatives`` are the nodes that belong near each node.
     """
     import torch
 

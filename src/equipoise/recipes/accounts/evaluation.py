@@ -65,7 +65,6 @@ class AccountsEvaluation:
             branches=self.branches.sentence,
             branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
             rates=self.settings.rates,
-            trained_on=self.settings.trained_on,
             findings=self.findings,
         )
 
@@ -111,6 +110,7 @@ def row_of(judged: Judged) -> AccountsRow:
         system=judged.system,
         geometry=judged.geometry,
         dim=judged.dim,
+        train_on=judged.train_on,
         mean_rank=judged.mean_rank,
         macro_mean_rank=judged.macro_mean_rank,
         median_rank=judged.median_rank,

@@ -73,6 +73,16 @@ class Judged:
         return str(self.result.settings["geometry"])
 
     @property
+    def relation(self) -> str:
+        """Whom each node ranks."""
+        return str(self.result.settings["relation"])
+
+    @property
+    def train_on(self) -> str | None:
+        """Whom training drew near to each node; None where it was not trained here."""
+        return self.embedded.settings.get("train_on")
+
+    @property
     def mean_rank(self) -> Estimate:
         """The mean rank of the relatives, over edges."""
         return self._figure(0)
@@ -107,6 +117,7 @@ class Judged:
             **self.result.to_dict(),
             "geometry": self.geometry,
             "dim": self.dim,
+            "train_on": self.train_on,
             "norms": self.norms.to_dict(),
             "radii": self.radii.to_dict(),
             "parent_distances": self.parent_distances.to_dict(),

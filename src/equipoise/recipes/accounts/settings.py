@@ -10,7 +10,7 @@ from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.geometry.device import torch_device
 from equipoise.geometry.names import SYNONYMS
 from equipoise.geometry.names import geometry as geometry_named
-from equipoise.hierarchy.embedders import EMBEDDERS, embedder
+from equipoise.hierarchy.embedders import embedder, folded
 from equipoise.hierarchy.tree import RELATIONS
 from equipoise.recipes.accounts.judged import Sure
 from equipoise.recipes.accounts.on_device import THERE, whole_schedule
@@ -50,8 +50,7 @@ class Cell:
 class Settings:
     """How trees are embedded and judged; ``options`` go to the trained embedders.
 
-    These are trained on the relation that they are judged by, unless ``train_on`` among the options names
-    another.
+    These hold the relation of training: that of judging, unless ``checked_settings`` was given another.
 
     On a ``device`` hyperbolic embedders are trained, and all embeddings are ranked.
     """
@@ -89,12 +88,6 @@ class Settings:
     def is_baseline(self, cell: Cell) -> bool:
         """Whether a cell only stands beside: a random embedding, or a euclidean one nobody asked for."""
         return cell.embedder == KNOWS_NOTHING or cell.embedder not in self.embedders
-
-    @property
-    def trained_on(self) -> str:
-        """The relation of training where it is another than that of judging, else nothing."""
-        chosen = str(self.options.get("train_on", self.relation))
-        return "" if chosen == self.relation else chosen
 
     @property
     def judging(self) -> dict[str, Any]:
@@ -186,9 +179,8 @@ def refuse_flat_disk(name: str, dim: int | None) -> None:
 
 def _known(name: str) -> str:
     """An embedder by name; one that nothing answers to is refused with a did-you-mean."""
-    folded = name.strip()
-    embedder(folded)
-    return folded.casefold() if folded.casefold() in EMBEDDERS else folded
+    embedder(name)
+    return folded(name)
 
 
 def _whole(numbers: Iterable[int], what: str, least: int) -> tuple[int, ...]:

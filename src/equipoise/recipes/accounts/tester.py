@@ -86,6 +86,8 @@ class AccountEmbedderTester:
 
         ``distance_metric`` is ``euclidean``, ``hyperbolic_poincare``, ``hyperbolic_lorentz`` or any other
         name of a geometry. ``training`` goes to its ``fit``. See ``vectors_for`` for what an embedder may be.
+        Those that ship are trained on parents; ``embedder("lorentz", train_on="closure")`` is for a tester of
+        that relation.
         """
         space = geometry_named(distance_metric).name
         self._refuse_other_space(embedder, space)

@@ -22,7 +22,7 @@ from equipoise.metrics import functions
 from equipoise.metrics.labels import ClassF1
 from equipoise.recipes.places.figures import CUTOFFS, NDCG_AT
 from equipoise.run.scoring import tie_policy
-from equipoise.tasks.classify import Landed, classify, landed
+from equipoise.tasks.classify import Landed, landed
 from equipoise.types import Floats, Ints, Ties
 
 COUNTS = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
@@ -55,7 +55,7 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
-    return _hits(classify(logits, targets, ks=(k,)).ranking.ordered(tie_policy(ties)), k)
+    return _hits(landed(logits, targets, ks=(k,)).ranking().ordered(tie_policy(ties)), k)
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -64,7 +64,7 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
-    return _reciprocals(classify(prediction, targets).ranking.ordered(tie_policy(ties)))
+    return _reciprocals(landed(prediction, targets).ranking().ordered(tie_policy(ties)))
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -75,7 +75,7 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
     """
     if k < 1:
         raise ParameterError(f"k = {k} is no cutoff", hint="cutoffs are whole numbers from 1 on")
-    return _gains(classify(prediction, targets).ranking.ordered(tie_policy(ties)), k)
+    return _gains(landed(prediction, targets).ranking().ordered(tie_policy(ties)), k)
 
 
 def get_performance_dict(

@@ -12,7 +12,7 @@ from equipoise.evidence.columns import unique_ids
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classify.guard import checked_scores, class_codes
-from equipoise.tasks.classify.landed import landed
+from equipoise.tasks.classify.landing import landed
 from equipoise.types import Bools, Floats, Ints
 
 CUTOFFS = (1, 3, 5, 10)

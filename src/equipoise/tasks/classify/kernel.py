@@ -275,7 +275,7 @@ def place_of(row: NDArray[Any], top: Any, lanes: Any, start: int, stop: int) -> 
     """The first place of the largest score of a stretch, and whether it has another; the lanes have it.
 
     All places of the lane are asked: a loop that ends at the right one would be mispredicted in every row,
-    and hold up the next.
+    and hold up the next. So no row is spared the search, not even where the target is known to be first.
     """
     step, lane = STEP // row.itemsize, start + lowest_bit(lanes)
     whole = (stop - start) // step
