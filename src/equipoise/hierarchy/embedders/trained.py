@@ -36,7 +36,7 @@ class Lorentz:
     geometry = "lorentz"
     # One relative a node wants a sharper loss: of 30 settings tried on WordNet's mammals in 5 dimensions
     # (sharpness 4 to 64, rates 0.3 to 3, with and without settling), MAP 0.90 to 0.999. Ancestors do better
-    # without kin: nouns in 10 dimensions MR 1.59 for 1.93, MAP 0.959 for 0.946; mammals and verbs as well.
+    # without kin: nouns in 10 dimensions MR 1.59 for 1.93, MAP 0.959 for 0.946; mammals and verbs are equal.
     defaults: ClassVar[dict[str, dict[str, Any]]] = {
         PARENT: {"sharpness": 32.0, "rate": 3.0},
         ANCESTORS: {"kin": 0},
