@@ -428,6 +428,23 @@ def test_a_tree_is_trained_on_a_device(eq) -> None:
     assert "training on a device takes no aim" in refused.stderr
 
 
+@pytest.mark.parametrize("command", ["evaluate", "train"])
+@pytest.mark.parametrize("numba", [True, False])
+def test_training_without_numba_says_what_is_missed(
+    eq, monkeypatch: pytest.MonkeyPatch, command: str, numba: bool
+) -> None:
+    if numba:
+        pytest.importorskip("numba")
+    monkeypatch.setattr("equipoise.hierarchy.riemann.train.find_spec", lambda name: numba or None)
+    words = ("--dims", "2", "--rates", "0.3") if command == "evaluate" else ("--dim", "2", "-o", "v.npz")
+    for geometry, told in (("lorentz", not numba), ("euclidean", False)):
+        done = eq(
+            "accounts", command, "--tree", "accounts.csv", *words, "--geometry", geometry, "--epochs", "2"
+        )
+        assert done.exit_code == 0, done.stderr
+        assert ("pip install 'equipoise[fast]'" in done.stderr) == told
+
+
 def test_what_stays_on_the_processor_is_told(eq) -> None:
     pytest.importorskip("torch")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--device", "cpu")

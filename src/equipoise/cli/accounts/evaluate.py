@@ -12,6 +12,7 @@ from equipoise.cli.accounts.training import (
     device_option,
     relations,
     schedule_of,
+    tell_engine,
     tell_where,
     training_options,
 )
@@ -164,6 +165,7 @@ def evaluate(
     own = own_vectors(vectors, vectors_geometry)
     _tell_flat(out, vectors, vectors_geometry)
     tell_where(out, checked)
+    tell_engine(out, checked.embedders)
     made = sum(len(checked.seeds_of(cell)) for cell in checked.cells)
     with running(engine, out, "an embedding"), out.progress(len(own) + made) as step:
         found = evaluate_tree(

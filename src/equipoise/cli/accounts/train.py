@@ -11,7 +11,13 @@ import click
 from equipoise.cli import options
 from equipoise.cli.accounts.evaluate import EmbedderName, described
 from equipoise.cli.accounts.files import refuse_other_form, refuse_unwritable_file
-from equipoise.cli.accounts.training import device_option, relations, schedule_of, training_options
+from equipoise.cli.accounts.training import (
+    device_option,
+    relations,
+    schedule_of,
+    tell_engine,
+    training_options,
+)
 from equipoise.cli.accounts.trees import Source, tree_options
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.progress import counting
@@ -85,6 +91,7 @@ def train(
     refuse_flat_disk(name, wanted)
     tree = source.read()
     refuse_edgeless(tree)
+    tell_engine(out, [name])
     with counting(out, f"training {name}", made.epochs) as count:
         found = made.fit(tree, wanted, seed, lambda done, total: count(done))
     judged = judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -50,6 +50,19 @@ def tell_where(out: Output, settings: Settings) -> None:
     staying = [each.system for each in cells if each.is_trained and not settings.is_on_device(each)]
     if staying:
         out.note(f"trained on the processor, and ranked on {settings.device}: {', '.join(staying)}")
+
+
+def tell_engine(out: Output, names: Iterable[str]) -> None:
+    """Say where hyperbolic embeddings could be trained better: stages need numba."""
+    from equipoise.hierarchy.riemann.schedule import Schedule
+    from equipoise.hierarchy.riemann.train import engine_of
+    from equipoise.recipes.accounts.on_device import THERE
+
+    if any(name in THERE for name in names) and engine_of(Schedule()) == "numpy":
+        out.note(
+            "without numba hyperbolic embeddings are trained by one plain descent, which is slower and does "
+            "less well in few dimensions: pip install 'equipoise[fast]'"
+        )
 
 
 _OPTIONS: tuple[options.Decorator, ...] = (
