@@ -1,7 +1,8 @@
 """Next places from logits: beside sorting in torch, beside one read of the array, and from a large file.
 
-One read is numpy's maximum of all, which takes one thread. Ours as it is called takes all cores, and is held
-against that in wall time; besides one thread against one in CPU time, and all cores against a read by all.
+One read is numpy's maximum of all, which takes one thread. Ours, where compiled=True asks for numba's kernel,
+takes all cores and is held against that in wall time; besides one thread against one in CPU time, and all
+cores against a read by all. Without numba it takes several reads.
 
 python -m benchmarks.places gpu       the same on an NVIDIA GPU, as a share of the bandwidth of a copy
 """
