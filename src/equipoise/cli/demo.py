@@ -11,7 +11,6 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
-from equipoise.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from equipoise.recipes.fair.comparison import FairComparison
@@ -121,19 +120,15 @@ def _show(out: Output, found: FairComparison) -> None:
 
 
 def _keep(out: Output, found: FairComparison, folder: Path) -> None:
-    """A page beside the results, where it can be made, and what to type next."""
+    """Write the page into the folder of the results, and say what to type next."""
     from equipoise.recipes.fair.store import RUNS, folder_names
-    from equipoise.report.publish import publish
+    from equipoise.report.publish import chart_note, publish
 
     out.note(f"wrote {folder}{os.sep}")
     names = folder_names(found.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in found.tunings]
     page = folder / "report.html"
-    try:
-        publish(runs, page)
-    except MissingExtraError as error:
-        out.note(f"For a page with charts: {error.hint}")
-    else:
-        out.note(f"wrote {page}: open it in a browser")
+    publish(runs, page)
+    out.note(f"wrote {page}: open it in a browser{chart_note()}")
     if not out.json and not out.quiet:
         out.text(f"\nNext: eq view {shlex.quote(str(folder))}")

@@ -13,6 +13,7 @@ import click
 
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
+from equipoise.extras import install_command
 from equipoise.report.table import Column, FittedTable
 from equipoise.version import __version__
 
@@ -25,7 +26,7 @@ Show versions, optional engines with the line that installs them, threads, memor
 and whether the cache folder can be written. --deep imports the engines to look at devices.
 """
 
-CORE = ("numpy", "scipy", "click", "rich", "array-api-compat")
+CORE = ("numpy", "scipy", "click", "rich", "array-api-compat", "jinja2")
 EXTRAS = {
     "onnxruntime": ("onnxruntime", "local"),
     "tokenizers": ("tokenizers", "local"),
@@ -53,7 +54,6 @@ EXTRAS = {
     "scikit-learn": ("sklearn", "concepts"),
     "networkx": ("networkx", "concepts"),
     "numba": ("numba", "fast"),
-    "jinja2": ("jinja2", "report"),
     "vl-convert-python": ("vl_convert", "report"),
     "starlette": ("starlette", "view"),
     "uvicorn": ("uvicorn", "view"),
@@ -115,7 +115,7 @@ def _core(package: str) -> Row:
 
 def _extra(package: str, module: str, extra: str) -> Row:
     if find_spec(module) is None:
-        return Row(package, "absent", f"pip install 'equipoise[{extra}]'")
+        return Row(package, "absent", install_command(extra))
     return Row(package, "ok", _installed(package) or "of unknown version")
 
 

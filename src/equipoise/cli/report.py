@@ -50,7 +50,7 @@ def report(
             "no run was named", hint="name a run directory: eq report results/ -o report.html"
         )
     refuse_unwritable(output, charts)
-    from equipoise.report.publish import STEPS, publish
+    from equipoise.report.publish import STEPS, chart_note, publish
 
     with out.progress(STEPS) as step:
         page = publish(
@@ -71,7 +71,7 @@ def report(
         out.data({"report": output, "systems": systems, "verdict": page.verdict, "cautions": page.cautions})
     else:
         out.text(page.verdict)
-        out.note(f"wrote {output}: open it in a browser")
+        out.note(f"wrote {output}: open it in a browser{'' if plain else chart_note()}")
         if charts is not None:
             out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE

@@ -36,7 +36,7 @@ nothing. Ctrl-C ends it.
 @pass_output
 def view(out: Output, results: str, port: int, browser: bool) -> int:
     """See ``HELP``."""
-    for engine in ("starlette", "uvicorn", "jinja2"):
+    for engine in ("starlette", "uvicorn"):
         need(engine, extra="view")
     from equipoise.view.server import address_of, open_socket, results_folder, server_of
 

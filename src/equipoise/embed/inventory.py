@@ -12,6 +12,7 @@ from equipoise.embed.hosted.redact import key_from
 from equipoise.embed.known import BARE, KNOWN, Known
 from equipoise.embed.local.packaged import PACKAGES, is_installed
 from equipoise.embed.registry import REGISTRY
+from equipoise.extras import install_command
 
 ENGINES: dict[str, tuple[str, ...]] = {
     "st": ("sentence_transformers",),
@@ -129,7 +130,7 @@ def _kind(kind: str) -> Listed:
 def _engine(kind: str) -> Lack:
     """What the kind of model imports and is not installed."""
     absent = [module for module in ENGINES.get(kind, ()) if find_spec(module) is None]
-    return Lack(absent[0], f"pip install 'equipoise[{REGISTRY[kind].extra}]'") if absent else Lack()
+    return Lack(absent[0], install_command(REGISTRY[kind].extra)) if absent else Lack()
 
 
 def _service(kind: str) -> Lack:

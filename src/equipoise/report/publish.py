@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.data.atomic import write_text
 from equipoise.data.text import PathLike
+from equipoise.extras import install_command
 from equipoise.types import need
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ def publish(
 
     A folder for ``pictures`` gets the charts as files, PNG and SVG.
     """
-    need("jinja2", extra="report")
     if pictures is not None:
         need("vl_convert", extra="report")
     from equipoise.report.charts.render import write_charts
@@ -52,3 +53,8 @@ def publish(
         write_charts(page, pictures)
     write_text(output, text)
     return page
+
+
+def chart_note() -> str:
+    """The end of a message about a page that has no charts, because their converter is not installed."""
+    return "" if find_spec("vl_convert") else f". For charts in it: {install_command('report')}"

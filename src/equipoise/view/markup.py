@@ -7,7 +7,6 @@ from importlib.resources import files
 from typing import Any
 
 from equipoise.report.charts import interactive
-from equipoise.types import need
 
 PACKAGE = "equipoise.view"
 
@@ -33,7 +32,8 @@ def asset(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    jinja2 = need("jinja2", extra="view")
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.PackageLoader(PACKAGE, "templates"),
         autoescape=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from equipoise.extras import install_command
 from fair_sample import document, pairs
 
 Run = Callable[..., Result]
@@ -52,7 +53,7 @@ def test_a_missing_extra_is_a_sentence_and_exit_code_4(fair: Run, monkeypatch: p
     done = fair("--engine", "ray")
     assert done.exit_code == 4
     assert "this needs the package ray" in done.stderr
-    assert "pip install 'equipoise[ray]'" in done.stderr
+    assert install_command("ray") in done.stderr
 
 
 @pytest.mark.parametrize(

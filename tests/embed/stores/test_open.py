@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.embed.stores import store
 from equipoise.errors import MissingExtraError, ParameterError, StoreError, UnknownNameError
+from equipoise.extras import install_command
 
 
 def test_an_unknown_store_gets_a_suggestion() -> None:
@@ -37,7 +38,7 @@ def test_a_missing_package_is_answered_with_the_install_line(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError) as error:
         store(spec, dims=2)
-    assert error.value.hint == f"pip install 'equipoise[{extra}]'"
+    assert error.value.hint == install_command(extra)
     assert error.value.exit_code == 4
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cluster_cells import complain, square
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.extras import install_command
 from equipoise.run.engines.base import FAILURES_IN_A_ROW, Engine, Finished
 from equipoise.run.engines.choose import engine
 from equipoise.run.engines.local import LocalEngine
@@ -108,4 +109,4 @@ def test_without_the_extra_the_install_line_is_told(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError) as caught, engine("ray"):
         pass
-    assert caught.value.hint == "pip install 'equipoise[ray]'"
+    assert caught.value.hint == install_command("ray")

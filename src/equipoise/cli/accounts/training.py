@@ -9,6 +9,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import Output
+from equipoise.extras import install_command
 
 if TYPE_CHECKING:
     from equipoise.recipes.accounts.settings import Settings
@@ -61,7 +62,7 @@ def tell_engine(out: Output, names: Iterable[str]) -> None:
     if any(name in THERE for name in names) and engine_of(Schedule()) == "numpy":
         out.note(
             "without numba hyperbolic embeddings are trained by one plain descent, which is slower and does "
-            "less well in few dimensions: pip install 'equipoise[fast]'"
+            f"less well in few dimensions: {install_command('fast')}"
         )
 
 

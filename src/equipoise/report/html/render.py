@@ -15,7 +15,6 @@ from equipoise.report.html.links import Links
 from equipoise.report.html.marks import Ruler, chosen, heat, sign, signs
 from equipoise.report.html.pictures import Pictures, pictures_of
 from equipoise.report.page.model import Page
-from equipoise.types import need
 
 PACKAGE = "equipoise.report.html"
 TEMPLATES = "templates"
@@ -84,7 +83,8 @@ def _hash(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    jinja2 = need("jinja2", extra="report")
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(PACKAGE, TEMPLATES),
         autoescape=True,

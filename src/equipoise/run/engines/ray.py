@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from equipoise.checks.base import counted
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
+from equipoise.extras import install_command
 from equipoise.run.engines.base import Cell, Engine, Finished, Function, Shared, Value
 from equipoise.run.engines.hush import hushed
 from equipoise.run.engines.ray_address import CLIENT, absent, answers, refuse_absent
@@ -310,7 +311,7 @@ def _unable(who: str, why: str) -> EquipoiseError:
     """A worker could not even begin: it has no equipoise, or another one."""
     return MissingExtraError(
         f"{who} cannot run equipoise: {why}",
-        hint="install the same version on every node: pip install 'equipoise[ray]'",
+        hint=f"install the same version on every node: {install_command('ray')}",
     )
 
 

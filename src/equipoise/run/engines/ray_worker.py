@@ -62,7 +62,7 @@ def _settle(typed: Surroundings, node: str) -> None:
     if typed.version != __version__:
         raise MissingExtraError(
             f"the node {node} has equipoise {__version__}, and the command was typed with {typed.version}",
-            hint=f"install the same on every node: pip install 'equipoise=={typed.version}'",
+            hint="install the same version on every node",
         )
     os.environ.update(typed.environment)
     with suppress(OSError):  # a machine that shares no files has no such folder

@@ -19,6 +19,7 @@ from equipoise.cli.phenotypes.choices import (
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
+from equipoise.extras import install_command
 
 if TYPE_CHECKING:
     from equipoise.data.cases import Case
@@ -215,7 +216,7 @@ def _keep(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
     if len(written) > 1:
         out.note(f"charts are in {folder / VISUALIZATIONS}/")
     else:
-        out.note("For charts: pip install 'equipoise[report]'")
+        out.note(f"For charts: {install_command('report')}")
 
 
 def _next(found: PhenotypeBenchmark, asked: Asked) -> str:
