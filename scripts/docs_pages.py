@@ -17,7 +17,7 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from equipoise.checks.catalogue import CHECKS
+from equipoise.checks.catalogue import all_checks
 from equipoise.cli.explain import pages_about
 from equipoise.cli.program import cli
 from equipoise.metrics.catalogue import builtin
@@ -88,11 +88,11 @@ def _metric(kind: str, symbol: str) -> str:
 
 
 def _check_pages() -> dict[str, Callable[[], str]]:
-    return {f"reference/checks/{check.code}.md": partial(_check, check.code) for check in CHECKS}
+    return {f"reference/checks/{check.code}.md": partial(_check, check.code) for check in all_checks()}
 
 
 def _check(code: str) -> str:
-    check = next(check for check in CHECKS if check.code == code)
+    check = next(check for check in all_checks() if check.code == code)
     page = pages_about(code, builtin())[0]
     shown = _markdown(Page(page.title, page.text, page.facts))
     return (
@@ -130,7 +130,9 @@ def _list_of_metrics() -> str:
 def _list_of_checks() -> str:
     lines = ["# Checks", "", "What the program says when data or claims deserve suspicion.", ""]
     lines += ["| code | | severity |", "|---|---|---|"]
-    lines += [f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in CHECKS]
+    lines += [
+        f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in all_checks()
+    ]
     return "\n".join(lines)
 
 

@@ -1,53 +1,72 @@
-"""All checks in one place: each stands beside its function, and here they are collected by code.
+"""The registry of checks. Modules with checks are imported when a subject of their type is checked.
 
-Numbers up to 199 look at units and data, 2xx at the protocol, 3xx at scores and claims,
-4xx at figures that someone published.
+Codes up to EQ199 concern units and data, EQ2xx the protocol, EQ3xx scores and claims, EQ4xx published tables.
+
+A check is found through the type of its subject. Types of the core are in ``CORE_CHECKS``; any other type
+names the module of its checks in the class attribute ``__checks__``, or is defined in that module.
 """
 
 from __future__ import annotations
 
-from equipoise.checks import (
-    audit,
-    concepts,
-    embedding,
-    extraction,
-    field,
-    fixture,
-    hierarchy,
-    phenotypes,
-    points,
-    power,
-    protocol,
-    scores,
-    tuning,
-    units,
-)
+from functools import cache
+from importlib import import_module
+
 from equipoise.checks.base import Check
 from equipoise.errors import UnknownNameError
 from equipoise.types import Finding
 
-_SUBJECTS = (
-    audit,
-    concepts,
-    embedding,
-    extraction,
-    field,
-    fixture,
-    hierarchy,
-    phenotypes,
-    points,
-    power,
-    protocol,
-    scores,
-    tuning,
-    units,
-)
+CORE_CHECKS = {
+    "equipoise.checks.subjects:Scored": (
+        "equipoise.checks.units",
+        "equipoise.checks.points",
+        "equipoise.checks.scores",
+    ),
+    "equipoise.checks.subjects:UnitSets": ("equipoise.checks.units",),
+    "equipoise.checks.subjects:Embedded": ("equipoise.checks.points",),
+    "equipoise.checks.subjects:LineUp": ("equipoise.checks.protocol",),
+    "equipoise.checks.subjects:Window": ("equipoise.checks.embedding",),
+    "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
+    "equipoise.stats.comparison:Comparison": ("equipoise.checks.power",),
+    "equipoise.embed.cache.cache:Cache": ("equipoise.checks.embedding",),
+    "equipoise.embed.retriever:Fitted": ("equipoise.checks.embedding",),
+}
+"""The modules that declare checks for a type of the core."""
 
-CHECKS: tuple[Check, ...] = tuple(
-    sorted((check for subject in _SUBJECTS for check in subject.CHECKS), key=lambda check: check.code)
+CHECK_MODULES = (
+    "equipoise.checks.audit.laws",
+    "equipoise.checks.concepts",
+    "equipoise.checks.embedding",
+    "equipoise.checks.extraction",
+    "equipoise.checks.field",
+    "equipoise.checks.fixture",
+    "equipoise.checks.hierarchy",
+    "equipoise.checks.phenotypes",
+    "equipoise.checks.points",
+    "equipoise.checks.power",
+    "equipoise.checks.protocol",
+    "equipoise.checks.scores",
+    "equipoise.checks.tuning",
+    "equipoise.checks.units",
 )
+"""Every module with a tuple ``CHECKS``; imported only to list or explain all checks."""
 
-_BY_CODE = {check.code: check for check in CHECKS}
+
+@cache
+def checks_for(subject_type: type) -> tuple[Check, ...]:
+    """The checks that apply to a type, ordered by code."""
+    modules: list[str] = []
+    for base in subject_type.__mro__[:-1]:
+        own = base.__dict__.get("__checks__")
+        modules += CORE_CHECKS.get(f"{base.__module__}:{base.__qualname__}", (own or base.__module__,))
+    found = {check.code: check for name in modules for check in getattr(import_module(name), "CHECKS", ())}
+    return tuple(found[code] for code in sorted(found))
+
+
+@cache
+def all_checks() -> tuple[Check, ...]:
+    """Every check, ordered by code."""
+    checks = (check for name in CHECK_MODULES for check in import_module(name).CHECKS)
+    return tuple(sorted(checks, key=lambda check: check.code))
 
 
 def explain(code: str) -> Check:
@@ -56,17 +75,18 @@ def explain(code: str) -> Check:
     >>> explain("eq301").title
     'many tied scores'
     """
-    check = _BY_CODE.get(code.strip().upper())
+    by_code = {check.code: check for check in all_checks()}
+    check = by_code.get(code.strip().upper())
     if check is None:
-        raise UnknownNameError.of("check", code, _BY_CODE, more=f"known: {', '.join(_BY_CODE)}")
+        raise UnknownNameError.of("check", code, by_code, more=f"known: {', '.join(by_code)}")
     return check
 
 
-def examine(thing: object) -> tuple[Finding, ...]:
-    """What all checks that apply to a thing find in it, by code.
+def examine(subject: object) -> tuple[Finding, ...]:
+    """The findings of all checks that apply to a subject, ordered by code.
 
     >>> from equipoise.checks.subjects import UnitSets
     >>> [str(finding) for finding in examine(UnitSets({"a": ["q1"], "b": ["q1", "q2"]}))]
     ['EQ204 a, b: 0 units only in a (none), 1 only in b (q2)']
     """
-    return tuple(finding for check in CHECKS for finding in check.findings(thing))
+    return tuple(finding for check in checks_for(type(subject)) for finding in check.findings(subject))

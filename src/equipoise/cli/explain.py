@@ -85,9 +85,9 @@ def pages_about(name: str, catalogue: Catalogue) -> list[Page]:
 
 
 def _check_codes() -> list[str]:
-    from equipoise.checks.catalogue import CHECKS
+    from equipoise.checks.catalogue import all_checks
 
-    return [check.code for check in CHECKS]
+    return [check.code for check in all_checks()]
 
 
 def _check_page(code: str) -> Page:

@@ -102,18 +102,18 @@ def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
 @pass_output
 def checks(out: Output) -> None:
     """See ``CHECKS_HELP``."""
-    from equipoise.checks.catalogue import CHECKS
+    from equipoise.checks.catalogue import all_checks
 
     if out.json:
-        rows = [{"code": each.code, "severity": each.severity, "title": each.title} for each in CHECKS]
+        rows = [{"code": each.code, "severity": each.severity, "title": each.title} for each in all_checks()]
         out.data({"checks": rows})
         return
     out.show(
         FittedTable(
             [
-                Column("code", [each.code for each in CHECKS]),
-                Column("severity", [str(each.severity) for each in CHECKS]),
-                Column("complains of", [each.title for each in CHECKS], shortens="end"),
+                Column("code", [each.code for each in all_checks()]),
+                Column("severity", [str(each.severity) for each in all_checks()]),
+                Column("complains of", [each.title for each in all_checks()], shortens="end"),
             ]
         )
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import ClassVar
 
 from equipoise.checks.audit.facts import Facts, Need
 from equipoise.checks.audit.measure import Measure
@@ -55,6 +56,8 @@ class Row:
     parameters chose.
     """
 
+    __checks__: ClassVar[str] = "equipoise.checks.audit.laws"
+
     name: str
     figures: tuple[Figure, ...]
     facts: Facts = field(default_factory=Facts)
@@ -97,6 +100,8 @@ class Row:
 @dataclass(frozen=True)
 class Table:
     """All rows of one source; ``unsure`` are labels that may be percent or fractions."""
+
+    __checks__: ClassVar[str] = "equipoise.checks.audit.laws"
 
     name: str
     rows: tuple[Row, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from equipoise.data.field.problem import Problem
 
@@ -64,6 +65,8 @@ class Field:
 
     ``problems`` are those that leave it of use, or all of them if the field was only inspected.
     """
+
+    __checks__: ClassVar[str] = "equipoise.checks.field"
 
     name: str
     pairs: tuple[Pair, ...] | None = None

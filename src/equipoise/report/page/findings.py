@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.checks.catalogue import CHECKS
+from equipoise.checks.catalogue import all_checks
 from equipoise.report.findings import gravest_first
 from equipoise.report.page.model import FindingGroup, FindingItem
 from equipoise.report.page.subject import Subject
@@ -14,7 +14,7 @@ def findings(subject: Subject) -> tuple[FindingGroup, ...]:
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in gravest_first(subject.findings):
         groups.setdefault((finding.code, finding.remedy), []).append(finding)
-    titles = {check.code: check.title for check in CHECKS}
+    titles = {check.code: check.title for check in all_checks()}
     return tuple(
         FindingGroup(
             code=code,
