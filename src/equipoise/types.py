@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from equipoise.errors import MissingExtraError
 from equipoise.extras import install_command
-from equipoise.markup import findings_table
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,6 +68,8 @@ class Finding:
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""
+        from equipoise.markup import findings_table
+
         return findings_table([self])
 
 

@@ -13,6 +13,7 @@ from equipoise.checks.catalogue import all_checks
 from equipoise.cli.doctor import EXTRAS
 from equipoise.cli.program import COMMANDS, cli
 from equipoise.errors import EquipoiseError
+from equipoise.extras import install_command
 from equipoise.metrics.catalogue import builtin
 from equipoise.version import __version__
 
@@ -174,16 +175,25 @@ def test_the_doctor_looks_at_everything_without_importing_engines(eq) -> None:
 def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.cli.doctor.find_spec", lambda name: None)
     printed = eq("doctor").stdout
-    assert re.search(r"torch +absent +pip install 'equipoise\[torch\]'", printed)
+    assert re.search(rf"torch +absent +{re.escape(install_command('torch'))}", printed)
 
 
 def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
-    for_users = {
-        name for name in declared if name not in ("test", "engines", "peers", "dev", "docs", "bench")
-    }
-    assert {extra for _, extra in EXTRAS.values()} == for_users
+    for_developers = {"all", "test", "engines", "peers", "dev", "docs", "bench"}
+    assert {extra for _, extra in EXTRAS.values()} == set(declared) - for_developers
+
+
+def test_the_extra_all_holds_every_extra_that_the_doctor_knows() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    every = ",".join(re.findall(r"\[(.*?)\]", " ".join(project["optional-dependencies"]["all"])))
+    assert set(every.split(",")) == {extra for _, extra in EXTRAS.values()}
+
+
+def test_every_package_that_the_doctor_knows_is_in_its_extra() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
     for package, (_, extra) in EXTRAS.items():
         assert any(re.split(r"[\[>=]", each)[0] == package for each in declared[extra]), package
 
