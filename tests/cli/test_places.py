@@ -147,3 +147,15 @@ def test_bad_input_ends_with_a_sentence_and_exit_code_2(eq, folder: Path, words,
     assert done.exit_code == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_fewer_classes_than_the_default_cutoffs_are_scored_with_a_note(eq, folder: Path) -> None:
+    np.save(folder / "four.npy", np.eye(4)[[0, 1, 2, 2]])
+    np.save(folder / "four_y.npy", np.array([0, 1, 2, 3]))
+    words = ("places", "score", "--logits", "four.npy", "--targets", "four_y.npy")
+    done = eq(*words, "--resamples", "50", "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [name for name in told["percent"] if "@" in name] == ["Acc@1", "Acc@3", "nDCG@10"]
+    assert any("Acc@5, Acc@10" in note for note in told["notes"])
+    assert eq(*words, "--ks", "1", "10").exit_code == 2

@@ -145,8 +145,6 @@ def test_a_dict_of_sums_is_read_like_the_array_and_f1_is_a_fraction():
 
 
 def test_bad_batches_are_refused_with_a_sentence():
-    with pytest.raises(ParameterError, match="k = 10 is more than the 7 classes"):
-        calculate_correct_total_prediction(np.zeros((2, 7)), [0, 1])
     with pytest.raises(ParameterError, match="k = 8"):
         top_k_accuracy(np.zeros((2, 7)), [0, 1], 8)
     with pytest.raises(ParameterError, match="k = 0"):
@@ -157,3 +155,15 @@ def test_bad_batches_are_refused_with_a_sentence():
         get_mrr(np.zeros((1, 7)), [7])
     with pytest.raises(ShapeError, match="3 targets for 2 rows"):
         get_mrr(np.zeros((2, 7)), [0, 1, 2])
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 9, 10])
+def test_fewer_classes_than_a_cutoff_give_the_sums_of_clipped_cutoffs(classes):
+    rng = np.random.default_rng(classes)
+    logits, targets = rng.normal(size=(30, classes)), rng.integers(0, classes, 30)
+    order = np.argsort(-logits, axis=1)
+    expected = [int((order[:, : min(k, classes)] == targets[:, None]).sum()) for k in (1, 3, 5, 10)]
+    sums, _, _ = calculate_correct_total_prediction(logits, targets)
+    assert sums[:4].tolist() == expected
+    assert sums[6] == 30
+    assert get_performance_dict(sums)["acc@10"] == pytest.approx(100 * expected[3] / 30)

@@ -185,3 +185,25 @@ def test_what_does_not_belong_together_is_not_added():
         twice.compute()
     with pytest.raises(ParameterError, match="no cutoff"):
         PlaceMeter(ks=())
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 9, 10])
+def test_default_cutoffs_stop_at_the_number_of_classes_and_the_summary_says_so(classes):
+    rng = np.random.default_rng(classes)
+    logits, targets = rng.normal(size=(20, classes)), rng.integers(0, classes, 20)
+    meter = PlaceMeter()
+    meter.update(logits, targets, users=np.arange(20) % 3)
+    summary = meter.compute()
+    kept = [k for k in (1, 3, 5, 10) if k <= classes]
+    assert [name for name in summary if name.startswith("acc@")] == [f"acc@{k}" for k in kept]
+    for k in kept:
+        hits = (np.argsort(-logits, axis=1)[:, :k] == targets[:, None]).any(axis=1)
+        assert summary[f"acc@{k}"] == pytest.approx(hits.mean())
+    assert summary.settings["ks"] == kept
+    assert bool(summary.notes) == (classes < 10)
+    assert all(f"Acc@{k}" in summary.notes[0] for k in (1, 3, 5, 10) if k > classes)
+
+
+def test_a_cutoff_that_was_given_and_is_above_the_number_of_classes_is_an_error():
+    with pytest.raises(ParameterError):
+        PlaceMeter(ks=(1, 3, 5, 10)).update(np.zeros((2, 4)), [0, 1])

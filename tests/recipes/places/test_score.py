@@ -199,3 +199,22 @@ def test_bad_input_is_refused(options, error, words):
 def test_no_rows_are_no_scores():
     with pytest.raises(InputError, match="no rows to score"):
         score_places(np.zeros((0, 12)), [])
+
+
+@pytest.mark.parametrize(("classes", "padding"), [(1, None), (2, None), (7, None), (10, 0)])
+def test_default_cutoffs_stop_at_the_number_of_classes_with_a_note(classes, padding):
+    rng = np.random.default_rng(classes)
+    targets = rng.integers(0 if padding is None else 1, classes, 40)
+    scores = score_places(rng.normal(size=(40, classes)), targets, padding=padding, **QUICK)
+    usable = classes - (padding is not None)
+    kept = [f"HR@{k}" for k in (1, 3, 5, 10) if k <= usable]
+    assert [name for name in scores.all.names if name.startswith("HR@")] == kept
+    assert any("Acc@10" in note and "left out" in note for note in scores.edition.notes)
+    with pytest.raises(ParameterError):
+        score_places(rng.normal(size=(40, classes)), targets, padding=padding, ks=(1, usable + 1))
+
+
+def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
+    scores = score_top_k(TopK("t", [2, 5, 1], [[2, 1, 4], [1, 0, 3], [1, 2, 0, 4, 5]]), classes=9)
+    assert [name for name in scores.all.names if name.startswith("HR@")] == ["HR@1", "HR@3"]
+    assert any("Acc@5, Acc@10" in note for note in scores.edition.notes)

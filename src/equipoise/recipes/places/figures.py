@@ -13,6 +13,26 @@ CUTOFFS = (1, 3, 5, 10)
 NDCG_AT = 10
 
 
+def default_cutoffs(limit: int) -> tuple[int, ...]:
+    """The default cutoffs of the accuracy up to ``limit``: beyond the number of classes Acc@k is always 1.
+
+    >>> default_cutoffs(7)
+    (1, 3, 5)
+    """
+    return tuple(k for k in CUTOFFS if k <= limit)
+
+
+def omitted_cutoffs_note(limit: int, what: str) -> tuple[str, ...]:
+    """A note on the default cutoffs that ``default_cutoffs`` leaves out, or nothing.
+
+    >>> omitted_cutoffs_note(7, "there are 7 classes")
+    ('Acc@10 was left out: there are 7 classes',)
+    """
+    omitted = [f"Acc@{k}" for k in CUTOFFS if k > limit]
+    verb = "was" if len(omitted) == 1 else "were"
+    return (f"{', '.join(omitted)} {verb} left out: {what}",) if omitted else ()
+
+
 def ranking_figures(ks: Sequence[int]) -> dict[str, Metric[Any]]:
     """What is measured on ranks, by the names of the field.
 

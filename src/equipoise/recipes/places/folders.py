@@ -19,7 +19,7 @@ from equipoise.data.arrays import read_array, read_matrix
 from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, ShapeError, StoreError
 from equipoise.evidence.base import as_ids
 from equipoise.metrics.base import Metric
-from equipoise.recipes.places.figures import CUTOFFS, label_figures, ranking_figures
+from equipoise.recipes.places.figures import default_cutoffs, label_figures, ranking_figures
 from equipoise.recipes.places.frequency import never_seen
 from equipoise.run.store import MANIFEST, read_run
 from equipoise.stats.interval import Interval
@@ -165,10 +165,9 @@ def measured(classified: Classified, users: Ids | None, system: str) -> Result:
     if not len(classified):
         raise InputError(f"{system} has no units to be scored", hint="check the targets")
     unknown = Interval.unknown("one of several seeds")
-    cutoffs = [k for k in CUTOFFS if k <= classified.classes]
     estimates, columns = {}, {}
     for evidence, metrics in (
-        (classified.ranking, ranking_figures(cutoffs)),
+        (classified.ranking, ranking_figures(default_cutoffs(classified.classes))),
         (classified.labels, label_figures()),
     ):
         for metric in metrics.values():

@@ -38,13 +38,14 @@ def calculate_correct_total_prediction(
     """All that a batch adds: the sums, the true labels and the top-1 predictions.
 
     The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10
-    and the number of rows. Labels and predictions are for F1. ``compiled`` is that of ``classify``.
+    and the number of rows. With fewer classes than a cutoff every row is correct at it, as clipping the
+    cutoff gives. Labels and predictions are for F1. ``compiled`` is that of ``classify``.
 
     >>> sums, true, top1 = calculate_correct_total_prediction(np.eye(12)[[3, 4]], [3, 5])
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    found = landed(logits, true_y, ks=CUTOFFS, compiled=compiled)
+    found = landed(logits, true_y, compiled=compiled)
     sums = _sums(found, tie_policy(ties))
     return np.array([*sums.tolist(), float(len(found.true))]), found.true, found.predicted
 

@@ -12,7 +12,13 @@ from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeEr
 from equipoise.evidence.base import as_ids
 from equipoise.evidence.columns import host
 from equipoise.evidence.from_scores import on_host
-from equipoise.recipes.places.figures import CUTOFFS, label_figures, ranking_figures
+from equipoise.recipes.places.figures import (
+    CUTOFFS,
+    default_cutoffs,
+    label_figures,
+    omitted_cutoffs_note,
+    ranking_figures,
+)
 from equipoise.recipes.places.summary import PlaceSummary
 from equipoise.recipes.places.users import user_means
 from equipoise.run.scoring import tie_policy
@@ -33,6 +39,9 @@ class Batch:
 class PlaceMeter:
     """Collects batches of logits; any split of the rows and any order of merging give the same bytes.
 
+    ``ks`` are the cutoffs of the accuracy. Without them they are 1, 3, 5 and 10, as far as there are so many
+    classes; the summary's ``notes`` name those that were left out. A cutoff that was given and is above the
+    number of classes is an error.
     ``padding`` names columns that are no classes, ``unseen`` classes that training never saw; rows whose
     target is ``ignore_index`` are counted and left out; ``compiled`` is that of ``classify``. Only counts are
     kept, never the logits, so a meter is small, pickles, and crosses to another process.
@@ -44,7 +53,7 @@ class PlaceMeter:
     (0.5, 75.0)
     """
 
-    ks: Sequence[int] = CUTOFFS
+    ks: Sequence[int] | None = None
     padding: Any = None
     unseen: Any = None
     ties: str = "expected"
@@ -54,9 +63,9 @@ class PlaceMeter:
     ignored: int = 0
 
     def __post_init__(self) -> None:
-        self.ks = tuple(self.ks)
+        self.ks = None if self.ks is None else tuple(self.ks)
         self.ties = str(tie_policy(self.ties))
-        if not self.ks:
+        if self.ks is not None and not self.ks:
             raise ParameterError("the meter has no cutoff", hint="for example ks=(1, 3, 5, 10)")
 
     def __len__(self) -> int:
@@ -79,7 +88,12 @@ class PlaceMeter:
         if not len(logits):
             return
         seen = classify(
-            logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks, compiled=self.compiled
+            logits,
+            targets,
+            padding=self.padding,
+            unseen=self.unseen,
+            ks=self.ks or (),
+            compiled=self.compiled,
         )
         if self.batches:
             self._refuse_another_kind(seen, kept)
@@ -118,7 +132,10 @@ class PlaceMeter:
             tied=int(np.count_nonzero(seen.ranking.tied)),
             tied_top=int(np.count_nonzero(seen.tied_top)),
             ignored=self.ignored,
-            settings=self._settings(),
+            settings=self._settings() | {"ks": list(self._cutoffs(seen))},
+            notes=omitted_cutoffs_note(seen.classes, f"there are {seen.classes} classes")
+            if self.ks is None
+            else (),
         )
 
     def classified(self) -> tuple[Classified, Ids | None]:
@@ -132,12 +149,15 @@ class PlaceMeter:
 
     def _settings(self) -> dict[str, Any]:
         return {
-            "ks": list(self.ks),
+            "ks": list(CUTOFFS if self.ks is None else self.ks),
             "padding": _plain(self.padding),
             "unseen": _plain(self.unseen),
             "ties": self.ties,
             "ignore_index": self.ignore_index,
         }
+
+    def _cutoffs(self, seen: Classified) -> Sequence[int]:
+        return default_cutoffs(seen.classes) if self.ks is None else self.ks
 
     def _whole(self) -> tuple[Classified, Ids | None]:
         """All rows in an order that does not depend on how they came."""
@@ -162,12 +182,14 @@ class PlaceMeter:
 
     def _figures(self, seen: Classified) -> dict[str, float]:
         ranking = seen.ranking.ordered(self.ties)
-        figures = {name: each.measure(ranking).value for name, each in ranking_figures(self.ks).items()}
+        metrics = ranking_figures(self._cutoffs(seen))
+        figures = {name: each.measure(ranking).value for name, each in metrics.items()}
         return figures | {name: each.measure(seen.labels).value for name, each in label_figures().items()}
 
     def _by_user(self, seen: Classified, users: Ids) -> dict[str, float]:
         ranking = seen.ranking.ordered(self.ties)
-        columns = {name: each.measure(ranking).per_unit for name, each in ranking_figures(self.ks).items()}
+        metrics = ranking_figures(self._cutoffs(seen))
+        columns = {name: each.measure(ranking).per_unit for name, each in metrics.items()}
         _, means = user_means(columns, users)
         return {name: float(column.mean()) for name, column in means.items()}
 

@@ -13,7 +13,12 @@ from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids
 from equipoise.evidence.columns import host
 from equipoise.recipes.places.beside import Beside, baselines_of
-from equipoise.recipes.places.figures import CUTOFFS, label_figures, ranking_figures
+from equipoise.recipes.places.figures import (
+    default_cutoffs,
+    label_figures,
+    omitted_cutoffs_note,
+    ranking_figures,
+)
 from equipoise.recipes.places.frequency import frequency_slices, never_seen
 from equipoise.recipes.places.history import History
 from equipoise.recipes.places.scores import PlaceScores, TieReport
@@ -54,7 +59,7 @@ def score_places(
     history: History | None = None,
     previous: Any = None,
     unit_ids: Any = None,
-    ks: Iterable[int] = CUTOFFS,
+    ks: Iterable[int] | None = None,
     system: str = "system",
     ties: Ties | str = Ties.EXPECTED,
     level: float = 0.95,
@@ -67,13 +72,15 @@ def score_places(
     count a class) has never seen, cannot be learned: scores are given for all units and for the answerable
     ones. ``users`` (one a row) are resampled whole, and counted alike in ``by_user``. ``slices`` are columns
     by name, such as the hour. Baselines: random always, majority with ``train_counts`` or a ``history``, the
-    habits of each user with a ``history`` and ``users``, first-order moves with ``previous`` too.
+    habits of each user with a ``history`` and ``users``, first-order moves with ``previous`` too. ``ks`` are
+    the cutoffs of the accuracy: 1, 3, 5 and 10 by default, those above the number of classes left out with a
+    note. A cutoff that was given and is above the number of classes is an error.
 
     >>> scores = score_places(np.eye(4)[[0, 1, 2, 2]], [0, 1, 2, 3], ks=(1, 3), train_counts=[5, 1, 1, 0])
     >>> scores.all["Acc@1"].value, scores.answerable["Acc@1"].value
     (0.75, 1.0)
     """
-    cutoffs = tuple(ks)
+    cutoffs = None if ks is None else tuple(ks)
     counts = _counts(train_counts, history)
     shape = getattr(logits, "shape", (0, 0))
     if counts is not None and len(shape) == 2 and len(counts) != shape[1]:
@@ -81,7 +88,9 @@ def score_places(
             f"there are {len(counts)} training counts for {shape[1]} classes", hint="give one count a class"
         )
     hidden = None if unseen is None and counts is None else never_seen(unseen, counts)
-    classified = classify(logits, targets, padding=padding, unseen=hidden, unit_ids=unit_ids, ks=cutoffs)
+    classified = classify(
+        logits, targets, padding=padding, unseen=hidden, unit_ids=unit_ids, ks=cutoffs or ()
+    )
     return score_classified(
         classified,
         train_counts=counts,
@@ -104,16 +113,18 @@ def score_top_k(
     unseen: Any = None,
     train_counts: Any = None,
     history: History | None = None,
-    ks: Iterable[int] = CUTOFFS,
+    ks: Iterable[int] | None = None,
     **others: Any,
 ) -> PlaceScores:
     """The same for predictions that were cut at the k best classes; see ``score_places`` for the rest.
+
+    Default cutoffs beyond the shortest list are left out with a note.
 
     >>> top = TopK("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
     0.5
     """
-    cutoffs = tuple(ks)
+    cutoffs = (default_cutoffs(top.depth) or (1,)) if ks is None else tuple(ks)
     counts = _counts(train_counts, history)
     hidden = None if unseen is None and counts is None else never_seen(unseen, counts)
     if classes is None and counts is not None:
@@ -133,7 +144,11 @@ def score_top_k(
         ks=cutoffs,
         **others,
     )
-    return replace(scores, notes=(BEYOND,)) if not found.ranking.complete else scores
+    omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
+    return replace(
+        scores,
+        notes=(*(() if found.ranking.complete else (BEYOND,)), *(omitted if ks is None else ())),
+    )
 
 
 def score_classified(
@@ -146,14 +161,15 @@ def score_classified(
     history: History | None = None,
     previous: Any = None,
     split: bool = True,
-    ks: Iterable[int] = CUTOFFS,
+    ks: Iterable[int] | None = None,
     system: str = "system",
     sure: Sure | None = None,
 ) -> PlaceScores:
     """The same for units that were classified before; ``split`` says whether anyone told what was seen."""
     if not len(classified):
         raise InputError("there are no rows to score", hint="check the step that writes the logits")
-    sure, cutoffs = sure or Sure(), tuple(ks)
+    sure, classes = sure or Sure(), classified.classes
+    cutoffs = default_cutoffs(classes) if ks is None else tuple(ks)
     who = None if users is None else _column(users, classified, "users")
     columns = {name: _column(column, classified, name) for name, column in (slices or {}).items()}
     if train_counts is not None:
@@ -182,6 +198,7 @@ def score_classified(
         columns=columns if who is None else {"user": who, **columns},
         ties=_tie_report(classified, cutoffs[0]),
         findings=(*whole.findings, *_tied_tops(classified, system)),
+        notes=omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else (),
     )
 
 

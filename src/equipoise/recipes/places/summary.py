@@ -17,7 +17,8 @@ class PlaceSummary:
     ``fractions`` is keyed by the names of the field (acc@1, mrr, ndcg, f1, f1_macro, f1_micro);
     ``answerable`` holds the same for the rows whose target was seen in training, ``by_user`` the means over
     users of each user's mean. ``tied`` counts rows whose target shares its score with another class,
-    ``tied_top`` those where several classes share the largest one.
+    ``tied_top`` those where several classes share the largest one. ``notes`` name the default cutoffs that
+    were left out because there are fewer classes.
     """
 
     n: int
@@ -31,11 +32,13 @@ class PlaceSummary:
     tied_top: int = 0
     ignored: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> float:
         """A figure as a fraction."""
         if name not in self.fractions:
-            raise UnknownNameError.of("figure", name, self.fractions, more=f"there are {', '.join(self)}")
+            more = "; ".join((f"there are {', '.join(self)}", *self.notes))
+            raise UnknownNameError.of("figure", name, self.fractions, more=more)
         return self.fractions[name]
 
     def __iter__(self) -> Any:
@@ -65,4 +68,5 @@ class PlaceSummary:
             "tied_top": self.tied_top,
             "ignored": self.ignored,
             "settings": dict(self.settings),
+            "notes": list(self.notes),
         }

@@ -15,8 +15,6 @@ from equipoise.tasks.classify.guard import checked_scores, class_codes
 from equipoise.tasks.classify.landing import landed
 from equipoise.types import Bools, Floats, Ints
 
-CUTOFFS = (1, 3, 5, 10)
-
 
 @dataclass(frozen=True)
 class Classified:
