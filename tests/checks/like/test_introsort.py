@@ -33,6 +33,22 @@ def test_equals_are_picked_as_torch_picks_them(found: list[int], k: int) -> None
     assert picked_order(found, k) == scores.topk(k, largest=False)[1].tolist()
 
 
+@on_linux
+@pytest.mark.parametrize("size", [32_767, 32_768, 40_000])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_lists_of_floats_are_sorted_and_picked_alike_at_any_length(size: int, threads: int) -> None:
+    torch = pytest.importorskip("torch")
+    found = [place * place % 7 for place in range(size)]
+    scores, usual = torch.tensor(found, dtype=torch.float32), torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert sorted_order(found) == scores.argsort().tolist()
+        for k in (10, size // 2):
+            assert picked_order(found, k) == scores.topk(k, largest=False)[1].tolist()
+    finally:
+        torch.set_num_threads(usual)
+
+
 @given(keys, st.integers(1, 220))
 def test_keys_come_in_order_and_each_once(found: list[int], k: int) -> None:
     assert [found[place] for place in sorted_order(found)] == sorted(found)

@@ -255,8 +255,8 @@ _TORCHMETRICS = Preset(
     | {"HR@k": _TORCH_SORTED, "R@k": {**_TORCH_SORTED, "nonpositive": "lost"}},
     stumbles={
         TIES: Stumble(
-            "torch promises no order of equal scores, and other queries change it; here they stand as on a "
-            "processor under Linux"
+            "torch promises no order of equal scores, and other queries change it; here they stand as on an "
+            "x86-64 processor under Linux"
         ),
         NEGATIVE: Stumble(
             "torchmetrics takes a negative judgement as a loss; here it is not relevant", ("nDCG@k", "nDCG")
