@@ -282,3 +282,21 @@ def test_the_help_shows_how_logits_are_counted_on_a_device(eq) -> None:
     assert len(examples) == 2
     assert any("--device cuda" in line for line in examples)
     assert max(map(len, examples)) <= 100
+
+
+def test_a_run_whose_queries_are_in_several_places_gives_the_same_output(eq, folder: Path) -> None:
+    lines = (folder / "middle.trec").read_text().splitlines(keepends=True)
+    words = ("score", "--qrels", "truth.qrels", "--json", "--run")
+    whole = eq(*words, "middle.trec")
+    (folder / "other").mkdir()
+    (folder / "other" / "middle.trec").write_text("".join([*lines[1::2], *lines[::2]]))
+    scattered = eq(*words, "other/middle.trec")
+    assert whole.exit_code == scattered.exit_code == 0
+    assert whole.stdout == scattered.stdout
+
+
+def test_a_document_twice_in_a_streamed_run_is_named_with_both_lines(eq, folder: Path) -> None:
+    (folder / "twice.trec").write_text("q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\nq1 Q0 a 3 0.7 t\n")
+    done = eq("score", "--run", "twice.trec", "--qrels", "truth.qrels")
+    assert done.exit_code == 2
+    assert "lines 1 and 3" in done.stderr

@@ -23,6 +23,7 @@ from equipoise.errors import (
     ShapeError,
 )
 from equipoise.evidence.base import Evidence
+from equipoise.evidence.from_runs import streamed_ranking
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.catalogue import Catalogue
@@ -136,8 +137,11 @@ class Reading:
         return read_qrels(self.qrels)
 
     def _from_run(self, source: Source) -> Ranking:
-        run = read_run(source.path, tag=self.run_tag)
         judgements = self.judgements
+        ranking = streamed_ranking(judgements, source.path, tag=self.run_tag, corpus_size=self.corpus_size)
+        if ranking is not None and ranking.depth.any():
+            return ranking
+        run = read_run(source.path, tag=self.run_tag)
         if not run.keys() & judgements.keys():
             raise InputError(
                 f"{source.path} and {self.qrels} have no query in common: "

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from equipoise.data import trec
+from equipoise.data.blocks import NotStreamableError, line_blocks
 from equipoise.data.jsontext import parse_json
 from equipoise.data.number import NotANumber, NotFinite, number
 from equipoise.data.tables import DELIMITERS, Table, format_of, parse_table, read_parquet, table_of_json
@@ -45,14 +47,30 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
     TSV and parquet with columns for query, doc and score (``query_id``, ``corpus-id`` and other usual
     names are understood). With a ``tag``, TREC lines may lack theirs.
     """
-    kind = _Kind(
+    return _read(path, _run_kind(tag))
+
+
+def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The lists of a TREC run file one after another, so that a file of any size takes little memory.
+
+    A query whose lines are not contiguous comes more than once. Raises ``NotStreamableError`` where the file
+    has another format or anything in it is unusual; ``read_run`` then reads it, or says what is wrong.
+    """
+    blocks = line_blocks(path)
+    start = next(blocks, b"")
+    if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
+        raise NotStreamableError(f"{path} is no TREC run")
+    return trec.stream_run(chain([start], blocks), tag=tag)
+
+
+def _run_kind(tag: str | None) -> _Kind:
+    return _Kind(
         "run",
         "score",
         {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "score": SCORE_COLUMNS},
         lambda file: trec.parse_run(file, tag=tag),
         float,
     )
-    return _read(path, kind)
 
 
 def read_qrels(path: PathLike) -> Qrels:

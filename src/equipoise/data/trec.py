@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from math import isfinite
 from typing import Any
 
 from equipoise.data.atomic import write_text
+from equipoise.data.blocks import NotStreamableError
 from equipoise.data.number import NotANumber, NotFinite, number
 from equipoise.data.text import PathLike, TextFile, open_text, shown
 from equipoise.errors import DuplicateError, FormatError, NotFiniteError, ParameterError
@@ -66,6 +68,33 @@ def parse_qrels(file: TextFile) -> Qrels:
     return _fast(file, QRELS) or _careful(file, QRELS)
 
 
+def stream_run(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The lists of a TREC run, one after another, from blocks of whole lines: only one is in memory.
+
+    A query whose lines are not contiguous comes more than once. Whatever ``parse_run`` would refuse, and a
+    document that a list has twice, raises ``NotStreamableError``, at the latest at the end.
+    """
+    layout = RUN if tag is None else UNTAGGED_RUN
+    current, scores, rows, distinct = None, dict[str, float](), 0, 0
+    for queries, docs, values in _columns(blocks, layout):
+        # Ids hold no blank, so all of a piece are decoded at once.
+        names = b" ".join(docs).decode("utf-8").split(" ")
+        start = 0
+        for query, group in groupby(queries):
+            stop = start + sum(1 for _ in group)
+            if query != current:
+                if current is not None:
+                    distinct += len(scores)
+                    yield current.decode("utf-8"), scores
+                current, scores = query, {}
+            scores.update(zip(names[start:stop], values[start:stop], strict=True))
+            start = stop
+        rows += start
+    if current is None or distinct + len(scores) != rows:
+        raise NotStreamableError("there is no line, or a list has a document twice")
+    yield current.decode("utf-8"), scores
+
+
 def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write a TREC run, each query's documents by falling score (equals by falling id, as trec_eval).
 
@@ -109,23 +138,35 @@ def _fast(file: TextFile, layout: Layout) -> dict[str, dict[str, Any]] | None:
     table: dict[str, dict[str, Any]] = {}
     names = _Names()
     current, values_of, count = None, {}, 0
-    for piece in _pieces(file.data):
-        rows = list(filter(None, map(bytes.split, piece.splitlines())))
-        if not rows:
-            continue
-        if not layout.widths.issuperset(map(len, rows)):
-            return None
-        columns = list(zip(*rows, strict=False))
-        values = _values(columns[layout.value], layout)
-        if values is None:
-            return None
-        count += len(rows)
-        for query, doc, value in zip(columns[0], map(names.__getitem__, columns[2]), values, strict=True):
-            if query != current:
-                current = query
-                values_of = table.setdefault(names[query], {})
-            values_of[doc] = value
+    try:
+        for queries, docs, values in _columns([file.data], layout):
+            count += len(values)
+            for query, doc, value in zip(queries, map(names.__getitem__, docs), values, strict=True):
+                if query != current:
+                    current = query
+                    values_of = table.setdefault(query.decode("utf-8"), {})
+                values_of[doc] = value
+    except NotStreamableError:
+        return None
     return table if sum(map(len, table.values())) == count else None
+
+
+def _columns(
+    blocks: Iterable[bytes], layout: Layout
+) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
+    """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
+    for block in blocks:
+        for piece in _pieces(block):
+            rows = list(filter(None, map(bytes.split, piece.splitlines())))
+            if not rows:
+                continue
+            if not layout.widths.issuperset(map(len, rows)):
+                raise NotStreamableError("a line has another number of fields")
+            columns = list(zip(*rows, strict=False))
+            values = _values(columns[layout.value], layout)
+            if values is None:
+                raise NotStreamableError("a value is no number")
+            yield columns[0], columns[2], values
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,26 @@ _BLOCK_SCORES = 1 << 16
 _BLOCK_UNITS = 256
 """Units looked at together: as many as fill the one, or this many if their lists are long."""
 _MOST_SCORES = 1 << 20
+_STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
+"""Scores and units of a streamed run that are in memory at a time."""
+
+Counted = tuple[Ints, Floats, Ints, Ints, Ints]
+"""Counts of a few units, and gains, above, tied and before of their relevant items."""
 
 
 def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
     """See ``Ranking.from_runs``."""
     if not isinstance(qrels, _NAMED) and not isinstance(run, _NAMED):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
-    judgements, scores = _judgements(qrels), _scores(run)
+    judgements = _judgements(qrels)
     units = list(judgements)
     if not units:
         raise InputError("the judgements hold no unit at all", hint="check the qrels")
+    if isinstance(run, str | Path):
+        ranking = streamed_ranking(judgements, run, corpus_size=corpus_size)
+        if ranking is not None:
+            return ranking
+    scores = _scores(run)
     empty: Mapping[str, float] = {}
     lists = [scores.get(unit, empty) for unit in units]
     try:
@@ -44,6 +55,100 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
         _count(units[part], [judgements[unit] for unit in units[part]], lists[part], depth[part])
         for part in _blocks(depth)
     ]
+    unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
+    return _joined(units, depth, parts, corpus_size, unknown)
+
+
+def streamed_ranking(
+    judgements: Judgements, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
+) -> Ranking | None:
+    """The ranking of a TREC run file in memory that its size does not change, or None.
+
+    Only a block of lists is in memory at a time, beside the judgements and the counts. None where the lines
+    of a query are not contiguous, the file has another format, or anything in it is wrong: then the whole
+    file has to be read. The ranking is the same.
+    """
+    from equipoise.data.blocks import NotStreamableError
+    from equipoise.data.runs import stream_run
+
+    stream = _Stream(judgements)
+    try:
+        for unit, scores in stream_run(path, tag=tag):
+            if not stream.add(unit, scores):
+                return None
+        return stream.ranking(corpus_size)
+    except (NotStreamableError, InputError):
+        return None
+
+
+class _Stream:
+    """Lists that come one at a time, counted block by block."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.judgements = judgements
+        self.place_of = {unit: place for place, unit in enumerate(judgements)}
+        self.places = array("q")
+        """The position of each unit of the run among the judgements, in the order of the run."""
+        self.seen = np.zeros(len(judgements), dtype=bool)
+        self.unknown: set[str] = set()
+        self.depth = array("q")
+        self.parts: list[Counted] = []
+        self.units: list[str] = []
+        self.lists: list[Mapping[str, float]] = []
+        self.widest = 0
+
+    def add(self, unit: str, scores: Mapping[str, float]) -> bool:
+        """Take one more list; False if there was one of this unit before."""
+        place = self.place_of.get(unit)
+        if place is None:
+            if unit in self.unknown:
+                return False
+            self.unknown.add(unit)
+            return True
+        if self.seen[place]:
+            return False
+        self.seen[place] = True
+        self._put(unit, place, scores)
+        return True
+
+    def ranking(self, corpus_size: int | None) -> Ranking:
+        """The ranking of all judged units, in the order of the judgements."""
+        units = list(self.judgements)
+        for place in np.flatnonzero(~self.seen).tolist():
+            self._put(units[place], place, {})
+        self._count()
+        places, depth = np.array(self.places), np.array(self.depth)
+        in_run_order = [units[place] for place in self.places]
+        ranking = _joined(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
+        same_order = bool((places[1:] > places[:-1]).all())
+        return ranking if same_order else ranking.take(np.argsort(places))
+
+    def _put(self, unit: str, place: int, scores: Mapping[str, float]) -> None:
+        widest = max(self.widest, len(scores))
+        if widest * (len(self.units) + 1) > _STREAM_SCORES or len(self.units) == _STREAM_UNITS:
+            self._count()
+            widest = len(scores)
+        self.widest = widest
+        self.places.append(place)
+        self.depth.append(len(scores))
+        self.units.append(unit)
+        self.lists.append(scores)
+
+    def _count(self) -> None:
+        if self.units:
+            judged = [self.judgements[unit] for unit in self.units]
+            depth = np.array(self.depth[-len(self.units) :], dtype=np.int64)
+            self.parts.append(_count(self.units, judged, self.lists, depth))
+        self.units, self.lists, self.widest = [], [], 0
+
+
+def _joined(
+    units: list[str],
+    depth: Ints,
+    parts: list[Counted],
+    corpus_size: int | None,
+    unknown_units: tuple[str, ...],
+) -> Ranking:
     counts, gain, above, tied, before = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Ranking.of_items(
         np.array(units, dtype=object),
@@ -54,7 +159,7 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
         before=before,
         depth=depth,
         candidates=None if corpus_size is None else pool_of(corpus_size, depth),
-        unknown_units=tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys())),
+        unknown_units=unknown_units,
     )
 
 
@@ -98,7 +203,7 @@ def _blocks(depth: Ints) -> Iterator[slice]:
 
 def _count(
     units: list[str], judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
-) -> tuple[Ints, Floats, Ints, Ints, Ints]:
+) -> Counted:
     """Counts, gains, above, tied and before of the relevant items of a few units."""
     try:
         matrix, found, gains = _gather(judged, lists, depth)

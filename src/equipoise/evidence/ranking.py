@@ -65,7 +65,8 @@ class Ranking(Evidence):
 
         ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
         ``corpus_size`` says how many items could have been retrieved; without it only those that
-        were retrieved or judged relevant are known, and the chance level rests on them.
+        were retrieved or judged relevant are known, and the chance level rests on them. A TREC run that
+        is given as a path is read one query at a time where the lines of every query are contiguous.
         """
         from equipoise.evidence.from_runs import ranking_from_runs
 

@@ -1,0 +1,206 @@
+"""A run file read one query at a time gives the ranking that reading it whole gives."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.data import blocks
+from equipoise.data.runs import read_run
+from equipoise.errors import EquipoiseError, InputError
+from equipoise.evidence import from_runs
+from equipoise.evidence.from_runs import streamed_ranking
+from equipoise.evidence.ranking import Ranking
+
+QRELS = {"q1": {"a": 1, "b": 2, "z": 1}, "q2": {"a": 0, "c": 1}, "q3": {"d": 1}, "é": {"ü": 1}}
+
+
+def assert_equal(one: Ranking, other: Ranking) -> None:
+    left, right = one.to_arrays(), other.to_arrays()
+    assert left.keys() == right.keys()
+    for name, array in left.items():
+        assert array.dtype == right[name].dtype, name
+        assert array.tobytes() == right[name].tobytes(), name
+
+
+def lines_of(run: dict[str, list[tuple[str, float]]]) -> str:
+    return "".join(f"{query} Q0 {doc} 1 {score!r} t\n" for query, docs in run.items() for doc, score in docs)
+
+
+lists = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c", "d", "z", "ü", "x1", "x2"]), st.sampled_from([0.1, 0.5, 2.0])),
+    min_size=1,
+    unique_by=lambda pair: pair[0],
+)
+queries = st.sampled_from(["q1", "q2", "q3", "é", "unknown1", "unknown2"])
+runs = st.lists(st.tuples(queries, lists), min_size=1, unique_by=lambda pair: pair[0]).map(dict)
+
+
+@settings(max_examples=30)
+@given(run=runs, size=st.sampled_from([None, 50]), zipped=st.booleans(), ends=st.sampled_from(["\n", "\r\n"]))
+def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped, ends) -> None:
+    path = tmp_path_factory.mktemp("runs") / "a.trec"
+    data = ("\ufeff\n" + lines_of(run)).replace("\n", ends).encode()
+    path.write_bytes(gzip.compress(data) if zipped else data)
+    with pytest.MonkeyPatch.context() as patch:  # blocks end within lists, and lists within blocks
+        patch.setattr(blocks, "BLOCK_BYTES", 40)
+        patch.setattr(from_runs, "_STREAM_SCORES", 5)
+        found = streamed_ranking(QRELS, path, corpus_size=size)
+    assert found is not None
+    assert_equal(found, Ranking.from_runs(QRELS, read_run(path), corpus_size=size))
+
+
+def test_a_query_in_two_places_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.trec"
+    path.write_text(lines_of({"q1": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"q1": [("b", 0.7)]}))
+    assert streamed_ranking(QRELS, path) is None
+    assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
+    path.write_text(
+        lines_of({"unknown": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"unknown": [("b", 1)]})
+    )
+    assert streamed_ranking(QRELS, path) is None
+    assert Ranking.from_runs(QRELS, path).unknown_units == ("unknown",)
+
+
+ODD = (
+    b"",
+    b" \t",
+    b"q1\x0bQ0\x0ca 1 2 t",
+    b"q1 Q0 a\x1cb 1 2 t",
+    b"q1 Q0 \xc2\xa0 1 2 t",
+    b"q1 Q0 a 1 1e999 t",
+)
+ODD += (
+    b"q1 Q0 a 1 0.5",
+    b"q2 Q0 \xff 1 2 t",
+    b"\xef\xbb\xbfq1 Q0 a 1 2 t",
+    b"{",
+    b"query_id,doc_id,score",
+    b"q1 0 a 1",
+)
+row = st.sampled_from(["q1", "q2", "u"]).flatmap(
+    lambda query: st.sampled_from("abcd").map(lambda doc: f"{query} Q0 {doc} 1 0.5 t".encode())
+)
+
+
+@settings(max_examples=60)
+@given(
+    lines=st.lists(
+        st.tuples(row | row | row | st.sampled_from(ODD), st.sampled_from([b"\n", b"\r\n", b"\r"]))
+    ),
+    name=st.sampled_from(["a.trec", "a.txt", "a.tsv"]),
+)
+def test_any_bytes_give_what_reading_the_file_whole_gives(tmp_path_factory, lines, name) -> None:
+    path = tmp_path_factory.mktemp("runs") / name
+    path.write_bytes(b"".join(content + end for content, end in lines))
+    outcomes = []
+    for read in (lambda: Ranking.from_runs(QRELS, path), lambda: Ranking.from_runs(QRELS, read_run(path))):
+        try:
+            outcomes.append({key: array.tobytes() for key, array in read().to_arrays().items()})
+        except EquipoiseError as error:
+            outcomes.append(error.render())
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\nq1 Q0 a 3 0.7 t\n",
+        b"q1 Q0 a 1 0.9 t\nq2 Q0 c 1 0.8 t\nq1 Q0 a 3 0.7 t\n",
+        b"q1 Q0 a 1 nan t\n",
+        b"q1 Q0 a 1 1_0 t\n",
+        b"q1 Q0 a 1 high t\n",
+        b"q1 Q0 a 1 0.9\n",
+        b"q1 Q0 a 1 0.9 t\xff\n",
+        b"q1 Q0 a 1 0.9 t\0\n",
+        b"\n \n",
+        b"",
+        "q1 Q0 a 1 0.9 t\n".encode("utf-16"),
+        gzip.compress(b"q1 Q0 a 1 0.9 t\n" * 9)[:-9],
+    ],
+)
+def test_what_is_wrong_is_said_as_by_reading_the_file_whole(tmp_path: Path, bad: bytes) -> None:
+    path = tmp_path / "bad.trec"
+    path.write_bytes(bad)
+    with pytest.raises(EquipoiseError) as whole:
+        read_run(path)
+    with pytest.raises(EquipoiseError) as streamed:
+        Ranking.from_runs(QRELS, path)
+    assert (streamed.value.code, str(streamed.value)) == (whole.value.code, str(whole.value))
+    assert (streamed.value.excerpt, streamed.value.hint) == (whole.value.excerpt, whole.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"q1": {"a": 0.5}, "q2": {}}'),
+        ("a.jsonl", '{"query_id": "q1", "doc_id": "a", "score": 0.5}\n'),
+        ("a.csv", "query_id,doc_id,score\nq1,a,0.5\n"),
+        ("a.tsv", "query_id\tdoc_id\tscore\nq1\ta\t0.5\n"),
+        ("a.txt", "\n" * 60 + "query_id,doc_id,score\nq1,a,0.5\n"),
+    ],
+)
+def test_other_formats_are_read_whole(tmp_path: Path, name: str, text: str, monkeypatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 40)
+    path = tmp_path / name
+    path.write_text(text)
+    assert streamed_ranking(QRELS, path) is None
+    assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
+
+
+def test_lines_without_a_tag_are_streamed_where_they_are_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "a.trec"
+    path.write_text("q1 Q0 a 1 0.9\nq1 Q0 x 2 0.9\n")
+    assert streamed_ranking(QRELS, path) is None
+    found = streamed_ranking(QRELS, path, tag="mine")
+    assert found is not None
+    assert_equal(found, Ranking.from_runs(QRELS, read_run(path, tag="mine")))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path, text = tmp_path / "pipe", lines_of({"q1": [("a", 0.5)], "q3": [("d", 0.1)]})
+    os.mkfifo(path)
+    assert streamed_ranking(QRELS, path) is None  # would wait for a writer if it opened the pipe
+    writer = threading.Thread(target=path.write_text, args=(text,))
+    writer.start()
+    found = Ranking.from_runs(QRELS, path)
+    writer.join()
+    assert found.depth.tolist() == [1, 0, 1, 0]
+
+
+def peak_bytes(path: Path, units: int) -> int:
+    qrels = {f"q{number}": {"d7": 1} for number in range(units)}
+    tracemalloc.start()
+    try:
+        assert streamed_ranking(qrels, path) is not None
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(from_runs, "_STREAM_SCORES", 1 << 11)
+    peaks = []
+    for units in (40, 200):
+        path = tmp_path / f"{units}.trec"
+        path.write_text(
+            lines_of({f"q{number}": [(f"d{doc}", doc / 7) for doc in range(90)] for number in range(units)})
+        )
+        peaks.append(peak_bytes(path, units))
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_judgements_without_any_unit_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.trec"
+    path.write_text(lines_of({"q1": [("a", 0.5)]}))
+    with pytest.raises(InputError):
+        Ranking.from_runs({}, path)
