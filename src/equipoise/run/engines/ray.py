@@ -21,8 +21,9 @@ from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, 
 from equipoise.extras import install_command
 from equipoise.run.engines.base import Cell, Engine, Finished, Function, Shared, Value
 from equipoise.run.engines.hush import hushed
-from equipoise.run.engines.ray_address import CLIENT, absent, answers, refuse_absent
+from equipoise.run.engines.ray_address import AUTO, CLIENT, LOCAL, absent, answers, refuse_absent
 from equipoise.run.engines.ray_begin import Told, begin_anywhere
+from equipoise.run.engines.ray_loopback import LOOPBACK, loopback_only
 from equipoise.run.engines.ray_loss import AGAIN, cancel, first_line, lost_alone, quieten, reaching, reason
 from equipoise.run.engines.ray_worker import Answer, Surroundings
 from equipoise.run.progress import Step
@@ -90,25 +91,42 @@ class RayEngine(Engine):
             self._refuse_another()
             self._open.enter_context(hushed())
             return self
-        if self.address is not None:
+        if self.address not in (None, LOCAL):
             refuse_absent(self.address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # what runs here is nobody else's business
         with ExitStack() as opened:
             opened.enter_context(hushed())
-            self._connect()
+            begun = not self._connected(opened)
             quieten()
             opened.callback(self._leave)
             # A client knows the head by the address that it came in by: others may not lead there.
             client = self.address is not None and self.address.startswith(CLIENT)
             self._head = self.address if client else self._ray.get_runtime_context().gcs_address
+            if begun and not str(self._head).startswith(f"{LOOPBACK}:"):
+                self._note(f"the Ray cluster that was begun here is open to other machines, at {self._head}")
             self._open = opened.pop_all()
         return self
 
-    def _connect(self) -> None:
+    def _connected(self, opened: ExitStack) -> bool:
+        """Connect to a cluster that is there, or begin one on the loopback interface: False."""
+        if self.address != LOCAL:
+            try:
+                self._connect(self.address or AUTO)
+                return True
+            except MissingExtraError as error:
+                if self.address is not None or not isinstance(error.__cause__, ConnectionError):
+                    raise
+        opened.enter_context(loopback_only())
+        self._connect(LOCAL, include_dashboard=False)
+        return False
+
+    def _connect(self, address: str, **options: Any) -> None:
         for chance in range(_KNOCKS):
             try:
                 with warnings.catch_warnings(action="ignore"):  # Ray warns of what we say below
-                    self._ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+                    self._ray.init(
+                        address=address, log_to_driver=False, logging_level=logging.ERROR, **options
+                    )
             except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
                 if isinstance(error, ConnectionAbortedError) and chance + 1 < _KNOCKS:
                     continue  # the head forks a server for each client, which may fail once and not again

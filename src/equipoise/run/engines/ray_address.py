@@ -13,8 +13,8 @@ SECONDS = 30
 """How long a cluster may take to let somebody in."""
 
 CLIENT, CLIENT_PORT = "ray://", 10001
-FOUND_BY_RAY = ("auto", "local")
-"""Addresses that Ray looks up by itself."""
+AUTO, LOCAL = "auto", "local"
+"""Addresses that Ray looks up by itself: the cluster of this machine, and one that it begins."""
 
 _START = "ray start --head starts one and prints its address; from a machine outside it is ray://head:10001"
 _TOKEN = (
@@ -31,7 +31,7 @@ _PLACE = re.compile(r"\[?(?P<host>[^\[\]/\s]+?)\]?(?::(?P<port>\d+))?$")
 
 def refuse_absent(address: str) -> None:
     """Say within seconds that no cluster answers there."""
-    if address not in FOUND_BY_RAY:
+    if address != AUTO:
         _knock(address, *host_and_port(address))
     if not address.startswith(CLIENT):  # a client gives up by itself, and a second one would cost seconds
         _try(address)
