@@ -1,15 +1,31 @@
-"""Settings shared by all tests."""
+"""Settings shared by all tests, and the markers that say what a test needs.
+
+``engines("torch")`` names packages of the extras ``engines`` and ``peers``, ``browser("chromium")`` programs
+that ``make browser`` installs. A test is skipped where one of them is missing, so ``-m "engines or browser"``
+selects what a machine without them skips. ``slow`` tests start processes or servers, or load models.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+# Before numpy is imported: the workers of pytest share the cores already.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # tests/reference.py is imported by its name
+TESTS = Path(__file__).parent
+
+sys.path.insert(0, str(TESTS))  # tests/reference.py is imported by its name
 
 os.environ["EQUIPOISE_CACHE"] = (
     "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
@@ -19,7 +35,56 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background; what the tests start and interrupt would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
-settings.load_profile("default")
+# HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the default at most QUICK_EXAMPLES.
+QUICK_EXAMPLES = 25
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+COMMON: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+    "derandomize": True,
+}
+settings.register_profile("default", max_examples=QUICK_EXAMPLES, **COMMON)
+settings.register_profile("thorough", max_examples=100, **COMMON)
+settings.load_profile(PROFILE)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Add the markers of the fixtures, and limit the hypothesis examples."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
+        for mark in getattr(definitions[-1].func, "marks", ()):
+            item.add_marker(mark)
+    own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    if PROFILE == "default" and own is not None and own.max_examples > QUICK_EXAMPLES:
+        item.obj._hypothesis_internal_use_settings = settings(own, max_examples=QUICK_EXAMPLES)  # type: ignore[attr-defined]
+
+
+@cache
+def _installed(name: str) -> bool:
+    """Whether a package can be found, or a program, or a file below the project."""
+    if (TESTS.parent / name).is_file() or shutil.which(name):
+        return True
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # of a parent package
+        return False
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip where what a test is marked with is missing."""
+    for kind in ("engines", "browser"):
+        for mark in item.iter_markers(kind):
+            missing = [name for name in mark.args if not _installed(name)]
+            if missing:
+                pytest.skip(f"needs {', '.join(missing)}: make {kind}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that ``importorskip`` skips without a marker: ``-m engines`` would never run it."""
+    report: Any = yield
+    marked = item.get_closest_marker("engines") or item.get_closest_marker("browser")
+    if report.skipped and not marked and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr[2]}: mark the test with @pytest.mark.engines(...)"
+    return report

@@ -192,6 +192,14 @@ LIBRARIES: Mapping[str, Figures] = {
     "torchmetrics": torchmetrics,
     "sklearn": sklearn,
 }
+REAL = {
+    "ranx": pytest.mark.engines("ranx"),
+    "mteb": pytest.mark.engines("mteb"),
+    "beir": pytest.mark.engines("beir"),
+    "sentence-transformers": pytest.mark.engines("sentence_transformers"),
+    "torchmetrics": pytest.mark.engines("torchmetrics"),
+}
+"""The marker of a test that runs a library; the others are installed wherever tests run."""
 
 
 @st.composite

@@ -11,6 +11,7 @@ from urllib.parse import urldefrag, urlsplit
 
 import pytest
 
+from marked import marked
 from sample_pages import write_page
 from serving import Served, Store, serving, store
 
@@ -21,20 +22,19 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-AXE = Path(__file__).parents[2] / ".venv/axe/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).parents[2] / ".venv/axe/node_modules/axe-core/axe.min.js"  # of make browser
 
 Opener = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("playwright"), pytest.mark.browser("chromium"), pytest.mark.slow)
 def browser() -> Iterator[Any]:
     """A browser without a window."""
-    engine = pytest.importorskip("playwright.sync_api", reason="needs playwright: make engines")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs chromium: make browser")
-    with engine.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield found
         found.close()
 
@@ -95,10 +95,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 
 @pytest.fixture
+@marked(pytest.mark.browser(str(AXE)))
 def violations() -> Callable[..., list[tuple[str, str]]]:
     """What axe-core complains about: the rule and the first element; ``rules`` narrows it to these."""
-    if not AXE.is_file():
-        pytest.skip("needs axe-core: make browser")
     source = AXE.read_text(encoding="utf-8")
 
     def found(tab: Any, *rules: str) -> list[tuple[str, str]]:

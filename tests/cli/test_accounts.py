@@ -123,7 +123,7 @@ def test_options_of_training_reach_it(eq, folder: Path) -> None:
     assert made["train_on"] == "ancestors"
 
 
-@pytest.mark.parametrize("more", [(), ("--device", "cpu")])
+@pytest.mark.parametrize("more", [(), pytest.param(("--device", "cpu"), marks=pytest.mark.engines("torch"))])
 def test_a_name_in_other_letters_is_trained_alike(eq, folder: Path, more: tuple[str, ...]) -> None:
     if more:
         pytest.importorskip("torch")
@@ -403,6 +403,7 @@ def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Pat
     assert "no list of whole numbers" in eq(*EVALUATE, *words, "--widths", "1;2").stderr
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("words", [("evaluate", "-o", "results"), ("train", "-o", "vectors.csv")])
 def test_a_device_that_is_not_there_is_said_before_any_work(eq, folder: Path, words) -> None:
     torch = pytest.importorskip("torch")
@@ -414,6 +415,7 @@ def test_a_device_that_is_not_there_is_said_before_any_work(eq, folder: Path, wo
     assert not (folder / words[-1]).exists()
 
 
+@pytest.mark.engines("torch")
 def test_a_tree_is_trained_on_a_device(eq) -> None:
     pytest.importorskip("torch")
     words = ("accounts", "train", "--tree", "accounts.csv", "--dim", "3", "--epochs", "20", "--json")
@@ -446,6 +448,7 @@ def test_training_without_numba_says_what_is_missed(
         assert (install_command("fast") in done.stderr) == told
 
 
+@pytest.mark.engines("torch")
 def test_what_stays_on_the_processor_is_told(eq) -> None:
     pytest.importorskip("torch")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--device", "cpu")

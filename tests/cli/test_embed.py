@@ -424,6 +424,7 @@ def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> Non
     assert "too narrow for: what it is;" in said
 
 
+@pytest.mark.engines("sentence_transformers")
 def test_a_model_of_the_hub_needs_a_download_until_its_files_are_there(eq, folder: Path, monkeypatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))

@@ -75,6 +75,7 @@ def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
     ]
 
 
+@pytest.mark.engines("chromadb")
 def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
     pytest.importorskip("chromadb")
     command = (*COMMAND, "chroma:here", "--collection", "mine")
@@ -112,6 +113,7 @@ def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
     assert "the queries have 5 coordinates and the corpus has 8" in ended.output
 
 
+@pytest.mark.engines("chromadb")
 def test_a_collection_of_another_corpus_is_refused_with_its_remedy(eq: Eq, folder: Path) -> None:
     pytest.importorskip("chromadb")
     command = (*COMMAND, "chroma:here", "--collection", "mine")

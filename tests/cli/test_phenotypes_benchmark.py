@@ -178,6 +178,7 @@ def test_bad_input_is_a_sentence_and_exit_2(eq, words: tuple[str, ...], sentence
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("command", [RUN, VECTORS])
 @pytest.mark.parametrize("words", [("--gpu",), ("--device", "cuda:99")])
 def test_a_device_that_is_not_there_is_told(eq, command: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -189,6 +190,7 @@ def test_a_device_that_is_not_there_is_told(eq, command: tuple[str, ...], words:
     assert "there is no device cuda" in done.stderr
 
 
+@pytest.mark.engines("torch")
 def test_the_processor_by_name_is_no_fault(eq) -> None:
     pytest.importorskip("torch")
     done = eq(*RUN, "--model-name", "tfidf:", "--device", "cpu", *QUICK)

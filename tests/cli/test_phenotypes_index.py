@@ -86,6 +86,7 @@ def test_a_store_that_ends_with_the_command_is_refused(eq) -> None:
     _refused(eq(*BUILD, "--model-name", "hash", "--store", "faiss:hnsw"), "ends with this command", "chroma")
 
 
+@pytest.mark.engines("chromadb")
 def test_a_store_can_hold_the_vectors(eq) -> None:
     pytest.importorskip("chromadb")
     done = eq(*BUILD, "--model-name", "hash", "--multi-vector", "--store", "chroma:vectors")

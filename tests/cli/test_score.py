@@ -256,6 +256,7 @@ def test_logits_without_targets_say_where_targets_may_lie(eq) -> None:
     assert "--targets y.npy, or keep them as targets in the same" in done.stderr
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.usefixtures("labelled")
 @pytest.mark.parametrize("name", ["bogus", "", "meta"])
 def test_an_unknown_device_gets_the_names_of_devices(eq, name: str) -> None:
@@ -266,6 +267,7 @@ def test_an_unknown_device_gets_the_names_of_devices(eq, name: str) -> None:
     assert "write cuda, cuda:1, mps or cpu" in done.stderr
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.usefixtures("labelled")
 def test_a_device_that_is_not_there_is_no_fault_of_the_file(eq) -> None:
     torch = pytest.importorskip("torch")

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from marked import marked
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 SENTENCE = "the a cat dog sat ran on under mat tree red blue fish swims in water ##s ##ed !"
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.engines("sentence_transformers"))
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers folder with a random BERT of two layers, mean pooling and unit vectors."""
     torch = pytest.importorskip("torch")

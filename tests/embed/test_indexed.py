@@ -141,6 +141,7 @@ def test_a_password_is_not_part_of_the_name() -> None:
     assert "secret" not in system.card.spec + repr(system.embedder.spec)
 
 
+@pytest.mark.engines("chromadb")
 def test_a_second_run_finds_its_documents_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("chromadb")
     spec = f"chroma:{tmp_path / 'base'}"

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import embedding_server as server
 from embedding_server import Service, vector
-
-if find_spec("litellm") is None:  # importing it here would let it fetch its table of prices
-    pytest.skip("litellm is not installed", allow_module_level=True)
-
 from equipoise.embed.adapters.litellm import LitellmEncoder, load
 from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.spec import parse_spec
@@ -26,7 +21,11 @@ TEXTS = [f"text number {number}" for number in range(7)]
 KEYS = ("COHERE_API_KEY", "VOYAGE_API_KEY", "OPENAI_API_KEY", "MISTRAL_API_KEY")
 MODELS = ("cohere:embed-english-v3.0", "voyage:voyage-3", "litellm:openai/tiny")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.engines("litellm"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning"),
+]
 
 
 @pytest.fixture

@@ -24,7 +24,9 @@ MIXED = [sentence for pair in PARAPHRASES for sentence in pair] + [
     " ".join(f"sentence {number} of a long text." for number in range(90)),
     "tabs\tand\nnewlines",
 ]
-MODELS = ["minilm", "minilm-int8", "wordllama", "use", "st:minilm"]
+needs_st = pytest.mark.engines("sentence_transformers")
+MODELS = ["minilm", "minilm-int8", "wordllama", "use", pytest.param("st:minilm", marks=needs_st)]
+pytestmark = pytest.mark.slow
 
 
 @cache
@@ -68,6 +70,7 @@ def test_the_card_says_where_the_weights_come_from(name):
     assert card.dims == model(name).embed(["text"]).shape[1]
 
 
+@needs_st
 def test_minilm_is_the_same_by_onnxruntime_and_by_sentence_transformers():
     ours, theirs = model("minilm").embed_report(MIXED), model("st:minilm").embed_report(MIXED)
     assert cosines(ours.vectors, theirs.vectors).min() > 1 - 1e-5
@@ -78,6 +81,7 @@ def test_minilm_is_the_same_by_onnxruntime_and_by_sentence_transformers():
     assert model("minilm").encoder.token_counts(["a b c"]) == [5]
 
 
+@needs_st
 def test_sentence_transformers_gives_what_its_own_encode_gives():
     theirs = model("st:minilm")
     with warnings.catch_warnings():

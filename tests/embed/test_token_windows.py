@@ -35,6 +35,7 @@ TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), min_si
 SIZES = st.integers(1, 12).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
 
 
+@pytest.mark.engines("embedding_eval")
 @given(TEXTS.filter(bool), SIZES)
 def test_every_chunk_is_the_one_that_the_package_cuts(text, sizes):
     peer = pytest.importorskip("embedding_eval.chunking")

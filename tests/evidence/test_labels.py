@@ -48,6 +48,7 @@ def test_an_excluded_class_is_never_predicted_and_never_ties(logits):
     np.testing.assert_array_equal(masked.tied_top, plain.tied_top)
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("exclude", [(), (0, 3)])
 def test_tensors_give_what_numpy_gives(exclude):
     torch = pytest.importorskip("torch")

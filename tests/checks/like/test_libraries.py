@@ -13,9 +13,11 @@ from equipoise.checks.like.material import Material
 from equipoise.checks.like.measure import figure_under
 from equipoise.checks.like.presets import PRESETS, TIES
 from equipoise.metrics.parse import parse
-from library_figures import LIBRARIES, runs_and_qrels
+from library_figures import LIBRARIES, REAL, runs_and_qrels
 
-CASES = [(name, form) for name in LIBRARIES for form in PRESETS[name].calls]
+CASES = [
+    pytest.param(name, form, marks=REAL.get(name, ())) for name in LIBRARIES for form in PRESETS[name].calls
+]
 CUTOFF = 3
 TOLERANCE = {"torchmetrics": 2e-6}
 """torchmetrics adds up in 32 bits."""
@@ -55,6 +57,7 @@ def test_a_preset_gives_what_its_library_gives(name: str, form: str) -> None:
     agrees()
 
 
+@REAL["torchmetrics"]
 @pytest.mark.parametrize("form", ["MAP", "MRR@k", "MRR", "HR@k", "P@k", "R@k"])
 def test_where_torch_promises_no_order_its_figure_lies_between_the_bounds(form: str) -> None:
     @settings(max_examples=20)
@@ -69,6 +72,7 @@ def test_where_torch_promises_no_order_its_figure_lies_between_the_bounds(form: 
     lies_between()
 
 
+@REAL["ranx"]
 def test_long_lists_of_few_scores_are_ordered_as_ranx_orders_them() -> None:
     rng = np.random.default_rng(5)
     for length in (15, 16, 17, 40, 150):
@@ -83,6 +87,7 @@ def test_long_lists_of_few_scores_are_ordered_as_ranx_orders_them() -> None:
             assert ours(run | more, qrels, "ranx", "MRR") == pytest.approx(theirs, abs=1e-9)
 
 
+@pytest.mark.engines("ranx")
 def test_ranx_called_plainly_is_reproduced() -> None:
     ranx = pytest.importorskip("ranx")
     rng = np.random.default_rng(2)
@@ -104,7 +109,12 @@ def test_a_query_with_only_negative_judgements_scores_nothing(form: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("torchmetrics", "MAP"), ("torchmetrics", "nDCG@k"), ("sklearn", "MAP")]
+    ("name", "form"),
+    [
+        pytest.param("torchmetrics", "MAP", marks=REAL["torchmetrics"]),
+        pytest.param("torchmetrics", "nDCG@k", marks=REAL["torchmetrics"]),
+        ("sklearn", "MAP"),
+    ],
 )
 def test_an_empty_list_is_left_out_where_a_library_never_sees_it(name: str, form: str) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
@@ -132,6 +142,7 @@ def test_our_own_preset_is_what_evaluate_gives() -> None:
     assert PRESETS["equipoise"].conventions == Conventions()
 
 
+@REAL["torchmetrics"]
 @pytest.mark.skipif(sys.platform != "linux", reason="another C++ library leaves equals in another order")
 @pytest.mark.parametrize("form", ["HR@k", "R@k", "P@k", "MAP@k", "MAP", "MRR"])
 def test_long_lists_of_few_scores_are_ordered_as_torch_orders_them(form: str) -> None:

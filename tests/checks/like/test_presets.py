@@ -13,7 +13,7 @@ from equipoise.checks.like.notes import notes
 from equipoise.checks.like.presets import PRESETS, form_of, preset_named
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.metrics.parse import parse
-from library_figures import LIBRARIES
+from library_figures import LIBRARIES, REAL
 
 NDCG, MRR, MAP = parse(["nDCG@3", "MRR@3", "MAP@3"])
 
@@ -77,7 +77,7 @@ RUN = {"q1": {"a": 0.9, "b": 0.5}, "stray": {"a": 0.3}}
 QRELS = {"q1": {"a": 1, "b": 0}}
 
 
-@pytest.mark.parametrize("name", ["mteb", "beir"])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=REAL[name]) for name in ("mteb", "beir")])
 def test_stray_queries_stop_the_library_as_its_note_says(name: str) -> None:
     said = notes(PRESETS[name], [MRR], Material.of(RUN, QRELS))
     assert any("KeyError" in note for note in said)
@@ -96,6 +96,7 @@ def test_stray_queries_stop_the_library_as_its_note_says(name: str) -> None:
                 EvaluateRetrieval.evaluate_custom(QRELS, RUN, [3], "mrr")
 
 
+@REAL["beir"]
 def test_beir_takes_stray_queries_where_pytrec_eval_measures() -> None:
     assert notes(PRESETS["beir"], [NDCG], Material.of(RUN, QRELS)) == []
     assert LIBRARIES["beir"](RUN, QRELS, "nDCG@k", 3) == 1.0
@@ -116,6 +117,7 @@ def test_negative_judgements_stop_sklearn_as_the_note_says() -> None:
         metrics.ndcg_score([[1, -1]], [[0.9, 0.5]])
 
 
+@REAL["beir"]
 def test_a_query_without_relevant_items_stops_beir_as_the_note_says() -> None:
     capped = parse("R(capped)@3")[0]
     qrels = {"q1": {"a": 1}, "q2": {"a": 0}}
@@ -127,6 +129,7 @@ def test_a_query_without_relevant_items_stops_beir_as_the_note_says() -> None:
         LIBRARIES["beir"](run, qrels, "R(capped)@k", 3)
 
 
+@pytest.mark.engines("ranx")
 def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
     ranx = pytest.importorskip("ranx")
     (note,) = notes(PRESETS["ranx"], [NDCG], Material.of(RUN, QRELS))

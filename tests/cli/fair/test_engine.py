@@ -38,6 +38,7 @@ def test_the_local_engine_is_the_default(fair: Run) -> None:
     assert fair("--engine", "local", "-q").stdout == fair("-q").stdout
 
 
+@pytest.mark.engines("ray")
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 def test_no_cluster_at_the_address_is_a_sentence_and_exit_code_4(fair: Run, nobody: str, scheme: str) -> None:
     pytest.importorskip("ray")
@@ -69,6 +70,7 @@ def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], to
     assert told in done.stderr
 
 
+@pytest.mark.engines("ray")
 def test_an_address_that_is_none_is_bad_input(fair: Run) -> None:
     pytest.importorskip("ray")
     done = fair("--engine", "ray", "--address", "head")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -47,23 +46,22 @@ class Opener:
 
 
 ENGINES = {
-    "memory": "numpy",
-    "faiss": "faiss",
-    "faiss-hnsw": "faiss",
-    "chroma": "chromadb",
-    "pgvector": "psycopg",
-    "pgvector-hnsw": "psycopg",
-    "pgvector-ivfflat": "psycopg",
-    "qdrant-local": "qdrant_client",
-    "qdrant-server": "qdrant_client",
+    "memory": (),
+    "faiss": (),
+    "faiss-hnsw": (),
+    "chroma": pytest.mark.engines("chromadb"),
+    "pgvector": pytest.mark.slow,
+    "pgvector-hnsw": pytest.mark.slow,
+    "pgvector-ivfflat": pytest.mark.slow,
+    "qdrant-local": pytest.mark.engines("qdrant_client"),
+    "qdrant-server": pytest.mark.engines("qdrant_client"),
 }
+"""Every kind of store, with the markers of the tests that use it."""
 PERSISTENT = ("chroma", "pgvector", "qdrant-server")
 
 
 def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
-    """How to open one of ``ENGINES``; skips where it is not there."""
-    if find_spec(ENGINES[kind]) is None:
-        pytest.skip(f"{ENGINES[kind]} is not installed")
+    """How to open one of ``ENGINES``."""
     engine, _, variant = kind.partition("-")
     if engine == "pgvector":
         return Opener(f"pgvector:{fixture('postgres')}", {"index": variant} if variant else {})
@@ -79,7 +77,7 @@ def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
     return Opener(specs.get(kind, kind))
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(params=[pytest.param(kind, marks=marks) for kind, marks in ENGINES.items()])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """An opener of every store in turn."""
     made = opener(request.param, tmp_path, request.getfixturevalue)
@@ -88,7 +86,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
         held.close()
 
 
-@pytest.fixture(params=PERSISTENT)
+@pytest.fixture(params=[pytest.param(kind, marks=ENGINES[kind]) for kind in PERSISTENT])
 def make_persistent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """An opener of every store that outlives the program."""
     made = opener(request.param, tmp_path, request.getfixturevalue)

@@ -84,6 +84,7 @@ def test_only_exact_stores_call_themselves_exact() -> None:
     assert not store("faiss:hnsw", dims=2).exact
 
 
+@pytest.mark.engines("qdrant_client")
 def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("qdrant_client")
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
@@ -91,6 +92,7 @@ def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPa
         store("qdrant:http://127.0.0.1:9", dims=2, timeout=3)
 
 
+@pytest.mark.engines("chromadb")
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     pytest.importorskip("chromadb")
     (tmp_path / "file").write_text("in the way")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,9 @@ from equipoise.hierarchy.riemann.cones import in_cones
 from equipoise.hierarchy.riemann.whole import WholeSchedule, _tangent, _Work, train_whole
 from equipoise.hierarchy.tree import Tree
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.engines("torch")
+if find_spec("torch"):
+    import torch
 
 
 def a_tree() -> tuple[Tree, Links]:

@@ -58,6 +58,7 @@ def test_the_store_is_asked_again_until_it_proposes_enough_terms(
     assert all(sorted(row) == list(range(len(ontology))) for row in found.terms.tolist())
 
 
+@pytest.mark.engines("chromadb")
 def test_a_folder_store_keeps_the_vectors(ontology: Ontology, tmp_path: Path) -> None:
     pytest.importorskip("chromadb")
     index = build_index(ontology, "hash", tmp_path, multi=True)

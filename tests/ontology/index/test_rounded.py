@@ -44,6 +44,7 @@ def test_a_scale_is_multiplied_into_the_rows() -> None:
     assert once.errors == pytest.approx(before.errors)
 
 
+@pytest.mark.engines("torch")
 def test_torch_multiplies_bytes_exactly() -> None:
     pytest.importorskip("torch")
     product = product_of_bytes(300)
@@ -63,6 +64,7 @@ def test_torch_is_not_loaded_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "torch" not in sys.modules
 
 
+@pytest.mark.engines("torch")
 def test_rows_whose_products_overflow_32_bits_are_not_multiplied() -> None:
     pytest.importorskip("torch")
     assert 127 * 127 * 140_000 > 2**31

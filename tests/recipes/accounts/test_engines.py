@@ -84,6 +84,7 @@ def test_a_piece_that_is_lost_keeps_no_other_from_being_finished(chart: Tree, tm
     assert engine.trained == 1
 
 
+@pytest.mark.engines("torch")
 def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     options = {**QUICK, "seeds": [4], "options": {"epochs": 30}}
@@ -101,12 +102,14 @@ def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path:
         assert np.isclose(plain[name].mean_rank.value, found[name].mean_rank.value)
 
 
+@pytest.mark.engines("torch")
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
     pytest.importorskip("torch")
     with pytest.raises(ParameterError, match="the device cpu can only be chosen on this machine"):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 
+@pytest.mark.engines("torch")
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
     pytest.importorskip("torch")
     with pytest.raises(ParameterError, match="training on a device takes no burn_in"):

@@ -46,6 +46,7 @@ def test_a_mapping_has_a_vector_an_id_in_any_order() -> None:
     assert np.array_equal(found(mapping).vectors, ROWS[::-1])
 
 
+@pytest.mark.engines("torch")
 def test_a_tensor_that_is_trained_is_taken() -> None:
     torch = pytest.importorskip("torch")
     assert np.array_equal(found(torch.tensor(ROWS, requires_grad=True)).vectors, ROWS)

@@ -77,6 +77,7 @@ def test_a_partial_match_of_the_source_is_scored_by_its_share():
 TEXT = st.text("ab $5®s ", max_size=12)
 
 
+@pytest.mark.engines("embedding_eval")
 @given(TEXT.filter(lambda text: text.strip()), st.lists(TEXT, max_size=4), st.booleans(), st.booleans())
 def test_the_rule_of_the_source_gives_the_scores_of_the_real_package(answer, chunks, fuzzy, currency):
     pytest.importorskip("embedding_eval.evaluation")

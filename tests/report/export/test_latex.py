@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import StoredRun, read_run, write_run
 
-needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+needs_tex = pytest.mark.browser("pdflatex")
 BEGINS = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import equipoise
 from equipoise.run.engines.ray import RayEngine
+from marked import marked
 from postgres_server import started
 
 TESTS = str(Path(__file__).parents[2])
@@ -88,9 +89,9 @@ class Machines:
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("ray"), pytest.mark.slow)
 def cluster() -> Iterator[Machines]:
     """A head and two nodes; all of them are ended."""
-    pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, TESTS]))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")

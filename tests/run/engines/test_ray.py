@@ -32,8 +32,10 @@ from fair_sample import SETTINGS, Counting, document, pairs
 from stored_folders import stored
 from toy_ontology import obo
 
-pytest.importorskip("ray")
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX")
+pytestmark = [
+    pytest.mark.engines("ray"),
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX"),
+]
 
 TEXT = document()
 ASKED = pairs(TEXT)

@@ -33,6 +33,7 @@ def test_nobody_at_the_address_is_said_at_once(scheme: str, listener: str) -> No
         refuse_absent(address)
 
 
+@pytest.mark.engines("ray")
 @pytest.mark.parametrize(
     "words",
     [

@@ -136,6 +136,7 @@ def test_the_source_rule_finds_an_answer_across_two_retrieved_chunks():
     assert HitRate(2).per_unit(missed.ranking).tolist() == [0.0]
 
 
+@pytest.mark.engines("embedding_eval")
 @given(CASES, st.integers(1, 12))
 def test_the_source_rule_scores_as_the_real_package_does(rng, depth):
     pytest.importorskip("embedding_eval.evaluation")

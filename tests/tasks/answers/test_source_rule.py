@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from equipoise.tasks.answers.matcher import matcher
 from equipoise.tasks.answers.source_rule import PASSED, SourceRule
 from equipoise.tasks.answers.vocabulary import Vocabulary, alike
+from marked import marked
 
 PIECES = [
     *(
@@ -56,6 +57,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.engines("embedding_eval"))
 def peer():
     """The evaluator of the package itself."""
     pytest.importorskip("embedding_eval.evaluation")

@@ -70,6 +70,7 @@ SHARED = (
 )  # fmt: skip
 
 
+@pytest.mark.engines("embedding_eval")
 @pytest.mark.parametrize(
     ("n", "multihop", "hard"),
     [(80, 20, 32), (80, 16, 32), (60, 6, 20), (49, 20, 20), (60, 5, 30), (60, 30, 17)],
