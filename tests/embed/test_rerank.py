@@ -311,6 +311,15 @@ def test_a_missing_engine_is_named_with_the_line_that_installs_it(spec, monkeypa
     assert caught.value.hint == install_command("st")
 
 
+@pytest.mark.parametrize(
+    "spec", ["cross-encoder:a/b,batch=0", "cross-encoder:a/b,device=gpu", "maxsim:a/b,max_tokens=many"]
+)
+def test_a_bad_option_is_reported_before_a_missing_engine(spec, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises((ParameterError, UnknownNameError)):
+        reranker(spec)
+
+
 def test_folders_that_hold_no_ranker_are_refused(tiny, tmp_path):
     with pytest.raises(InputError, match="2 labels"):
         reranker(f"cross-encoder:{tiny[2]}")

@@ -32,6 +32,7 @@ def load_encoder(spec: Spec) -> Encoder:
     own = getattr(module, "OPTIONS", None)
     if own is not None:
         _refuse_unknown(spec, (*SHARED_OPTIONS, *own))
+        spec.check_values()
     encoder: Encoder = module.load(spec)
     return encoder
 

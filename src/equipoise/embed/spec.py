@@ -20,6 +20,11 @@ _OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)")
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
 _VECTOR_FILES = (".npy", ".npz", ".parquet")
 _MODEL2VEC_KEYS = {"max_length", "normalize", "embedding_dtype"}
+_COUNTS = (
+    "attempts", "batch", "batch_tokens", "dim", "dimensions", "dims", "max_tokens", "parallel", "processes",
+    "threads",
+)  # fmt: skip
+_FLAGS = ("normalize", "trust_remote_code", "truncate")
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -70,6 +75,18 @@ class Spec:
                 f"{option} is {value!r} in {self}", hint=f"{option} is a whole number above 0"
             )
         return int(value)
+
+    def check_values(self) -> None:
+        """Raise an error for an option value that cannot be read, before an engine is imported to use it."""
+        for option in self.options:
+            if option in _COUNTS:
+                self.count(option)
+            elif option in _FLAGS:
+                self.flag(option, False)
+            elif option == "device":
+                from equipoise.geometry.device import check_device_name
+
+                check_device_name(self.options[option])
 
 
 def parse_spec(text: str) -> Spec:

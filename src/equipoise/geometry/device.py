@@ -6,6 +6,7 @@ the precision of the points; coarser ones are asked for by name, and their score
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ def torch_device(name: Any) -> Any:
     >>> str(torch_device("cpu"))  # doctest: +SKIP
     'cpu'
     """
+    check_device_name(name)
     torch = need("torch", extra="torch")
     try:
         device = torch.device(name)
@@ -57,6 +59,15 @@ def torch_device(name: Any) -> Any:
     if not there.get(device.type, lambda: True)():
         raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
     return device
+
+
+def check_device_name(name: Any) -> None:
+    """Raise an error for a string that names no device; torch is not needed for that.
+
+    >>> check_device_name("cuda:1")
+    """
+    if isinstance(name, str) and not re.fullmatch(rf"({'|'.join(KINDS)})(:\d+)?", name):
+        raise _unknown(name)
 
 
 def _unknown(name: Any) -> UnknownNameError:
@@ -84,11 +95,11 @@ class DeviceSearch:
         cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry, device: Any, precision: str
     ) -> tuple[DeviceSearch, Any]:
         """The corpus, made ready and sent, and the queries beside it."""
-        import torch
-
         if precision not in PRECISIONS:
             raise UnknownNameError.of("precision", precision, PRECISIONS)
         where = torch_device(device)
+        import torch
+
         space, left, right = checked_pair(queries, corpus, geometry)
         copies = twins(right)
         distinct = copies.distinct

@@ -102,15 +102,11 @@ def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path:
         assert np.isclose(plain[name].mean_rank.value, found[name].mean_rank.value)
 
 
-@pytest.mark.engines("torch")
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
-    pytest.importorskip("torch")
     with pytest.raises(ParameterError, match="the device cpu can only be chosen on this machine"):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 
-@pytest.mark.engines("torch")
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
-    pytest.importorskip("torch")
     with pytest.raises(ParameterError, match="training on a device takes no burn_in"):
         evaluate_tree(chart, [], [2], device="cpu", options={"burn_in": 2})

@@ -159,8 +159,8 @@ def evaluate(
     }
     # Somebody who names only other embedders, or has vectors, need not train a hyperbolic one.
     spaces = geometry or (() if embedders or vectors else ("lorentz",))
+    refuse_device(judging.get("device"), engine)
     checked = checked_settings(spaces, dims, **settings)
-    refuse_device(checked.device, engine)
     tree = source.read()
     own = own_vectors(vectors, vectors_geometry)
     _tell_flat(out, vectors, vectors_geometry)

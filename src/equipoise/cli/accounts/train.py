@@ -114,11 +114,13 @@ class _Made:
         self._embedder = embedder(name, **options)
         schedule = getattr(self._embedder, "schedule", None)
         if device is not None:
-            from equipoise.geometry.device import torch_device
+            from equipoise.geometry.device import check_device_name, torch_device
 
-            torch_device(device)
+            check_device_name(device)
         if self._device is not None:
             schedule = whole_schedule(options)
+        if device is not None:
+            torch_device(device)
         self.epochs: int = getattr(schedule, "epochs", 1)
 
     def fit(self, tree: Tree, dim: int | None, seed: int, progress: Callable[[int, int], None]) -> Embedded:

@@ -41,6 +41,7 @@ class CrossEncoderReranker(Reranker):
             if option not in OPTIONS:
                 hint = did_you_mean(option, OPTIONS) or f"the options are {', '.join(OPTIONS)}"
                 raise ParameterError(f"cross-encoder: has no option {option!r}", hint=hint)
+        spec.check_values()
         if not spec.name:
             raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
         path = Path(spec.name).expanduser()

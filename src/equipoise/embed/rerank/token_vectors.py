@@ -61,6 +61,7 @@ def load_token_encoder(spec: Spec) -> TorchTokenEncoder:
         if option not in OPTIONS:
             hint = did_you_mean(option, OPTIONS) or f"the options are {', '.join(OPTIONS)}"
             raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
+    spec.check_values()
     minilm = BY_ALIAS["minilm"]
     if spec.name in ("", minilm.alias, minilm.hub):
         weights = packaged("minilm")

@@ -75,9 +75,9 @@ def train_whole(
 
     ``relatives`` are the nodes that belong near each node.
     """
+    where = torch_device(device)
     import torch
 
-    where = torch_device(device)
     points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=where)
     work = _Work.of(relatives, len(start), where)
     adam = _Adam(points)

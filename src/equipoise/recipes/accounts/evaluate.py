@@ -65,12 +65,12 @@ def evaluate_tree(
     >>> [each.system for each in found.judged]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """
+    refuse_device(settings.get("device"), engine or LocalEngine())
     ground = Ground(tree, checked_settings(geometry, dims, **settings), resampled_branches(tree), progress)
     work = _Work(ground, None if output is None else Path(output), tuple(command), engine or LocalEngine())
     own = {name: in_order(each, tree) for name, each in (vectors or {}).items()}
     _refuse_taken(own, ground.settings)
     refuse_edgeless(tree)
-    refuse_device(ground.settings.device, work.engine)
     if work.output is not None:
         refuse_other_tree(work.output, tree)
     pieces = work.pieces()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
-from equipoise.geometry.device import torch_device
+from equipoise.geometry.device import check_device_name, torch_device
 from equipoise.geometry.names import SYNONYMS
 from equipoise.geometry.names import geometry as geometry_named
 from equipoise.hierarchy.embedders import embedder, folded
@@ -131,12 +131,12 @@ def checked_settings(
     for rate in tried:
         embedder("lorentz", **{**options, "rate": rate})
     if device is not None:
-        torch_device(device)
+        check_device_name(device)
         whole_schedule(options)
     chosen = _whole(dims, "dimension", 1)
     for name in names:
         refuse_flat_disk(name, min(chosen))
-    return Settings(
+    settings = Settings(
         embedders=tuple(dict.fromkeys(names)),
         dims=chosen,
         relation=relation,
@@ -147,6 +147,9 @@ def checked_settings(
         sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
         device=device,
     )
+    if device is not None:
+        torch_device(device)
+    return settings
 
 
 def trained_in(geometry: str) -> str:

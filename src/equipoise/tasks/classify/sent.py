@@ -27,9 +27,9 @@ def classify_on(
     **options: Any,
 ) -> Classified:
     """What ``classify`` gives, counted on the device by name; a file may be larger than its memory."""
+    where = torch_device(device)
     import torch
 
-    where = torch_device(device)
     scores = checked_scores(scores)
     if not isinstance(scores, np.ndarray):
         return classify(scores.to(where), targets, unit_ids=unit_ids, **options)
