@@ -14,6 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -191,6 +192,10 @@ class Cache:
             if self._process == os.getpid() and self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # of an object whose settings were refused
+            self.close()
 
     def __enter__(self) -> Self:
         return self
