@@ -10,6 +10,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 
 from equipoise.stats.draws import checked_resamples, checked_seed
+from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import Bounds, Interval, t_interval
 from equipoise.stats.paired import Spread, checked_flips, find_test, run_test, spread
 from equipoise.stats.power import Planned, detectable_difference, units_needed
@@ -24,6 +25,7 @@ OF_ANY_SIZE = (-1e300, 1e300)
 NO_POWER = Planned.unknown("power is known for differences of units only")
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """System ``a`` minus system ``b`` on the units where both are defined.

@@ -7,10 +7,12 @@ from math import nan, sqrt
 from statistics import NormalDist
 
 from equipoise.errors import ParameterError
+from equipoise.stats.equality import nan_equal
 
 Bounds = tuple[float, float]
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A range that covers the truth at the stated level, and how it was made.

@@ -8,11 +8,13 @@ from math import ceil, isfinite, nan, sqrt
 from statistics import NormalDist
 
 from equipoise.errors import ParameterError
+from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import normal_critical, t_critical, wilson
 
 MOST_UNITS = 10**12
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A planning figure, or NaN and the reason why there is none.

@@ -9,11 +9,13 @@ from typing import Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.evidence.base import Evidence
+from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import Interval
 from equipoise.stats.notebook import result_html
 from equipoise.types import Direction, Finding, Floats, Ids
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One figure: its value, how sure it is, on how many units it rests, what luck would give."""

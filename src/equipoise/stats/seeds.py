@@ -10,11 +10,13 @@ import numpy as np
 
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.draws import checked_seed
+from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import Bounds, Interval, t_interval
 from equipoise.stats.paired import checked_flips, paired_t, sign_flip
 from equipoise.stats.result import Result
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class SeedSummary:
     """The mean over seeds, the sample standard deviation, and Student's interval of the mean.
@@ -72,6 +74,7 @@ def summarise_seeds(
     return SeedSummary(given, mean, deviation, interval.clipped(bounds), undefined)
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class SeedContrast:
     """Two systems run with the same seeds: ``a`` minus ``b``, seed by seed.

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from math import nan
 from typing import Any
 
+from equipoise.stats.equality import nan_equal
+
 NESTED = "nested "
 """How the metric of a nested figure begins; what a single trial scores is not nested."""
 
@@ -14,6 +16,7 @@ Value = str | int | float | bool | None
 Params = Mapping[str, Value]
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One point of the grid, measured on all units.
@@ -29,6 +32,7 @@ class Trial:
     reachable: float | None = None
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class FoldChoice:
     """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units."""
@@ -39,6 +43,7 @@ class FoldChoice:
     n: int
 
 
+@nan_equal
 @dataclass(frozen=True, slots=True)
 class Tuning:
     """The tuning of one system. Values are fractions.

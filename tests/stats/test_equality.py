@@ -1,0 +1,43 @@
+"""Results with undefined numbers equal their copies, on every version of Python."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from equipoise.stats.contrast import Contrast
+from equipoise.stats.interval import Interval
+from equipoise.stats.power import Planned
+from equipoise.stats.result import Estimate
+from equipoise.stats.seeds import SeedSummary
+from equipoise.tune.record import FoldChoice, Trial
+from equipoise.types import Direction
+
+
+def unknown() -> Interval:
+    return Interval.unknown("one unit")
+
+
+def results(undefined: float) -> list[object]:
+    return [
+        Interval(undefined, undefined),
+        Estimate("MRR", 0.5, unknown(), 1, 0, undefined, Direction.UP),
+        Planned(undefined),
+        Contrast("MRR", "a", "b", Direction.UP, 0.0, unknown(), undefined, undefined, 1, 0),
+        SeedSummary((0.5, undefined), undefined, undefined, unknown()),
+        Trial({"k": 1}, undefined),
+        FoldChoice({"k": 1}, undefined, 0.5, 3),
+    ]
+
+
+@pytest.mark.parametrize("at", range(len(results(0.0))), ids=lambda at: type(results(0.0)[at]).__name__)
+def test_an_undefined_number_equals_another_and_no_defined_one(at: int) -> None:
+    one, other = results(float("nan"))[at], results(float("-nan"))[at]
+    assert one == other == deepcopy(one)
+    assert one != results(0.0)[at]
+    assert one != "nan"
+
+
+def test_equal_results_have_equal_hashes() -> None:
+    assert hash(Interval(float("nan"), 1.0)) == hash(Interval(float("nan"), 1.0))
