@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import equipoise
 from equipoise.cli.program import cli
+from marked import marked
 
 Eq = Callable[..., Result]
 
@@ -54,6 +55,7 @@ def eq(folder: Path) -> Eq:
 
 
 @pytest.fixture
+@marked(pytest.mark.slow)
 def environment() -> dict[str, str]:
     """What a process needs to find the package, whether it is installed or not."""
     plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
@@ -62,6 +64,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
+@marked(pytest.mark.slow)
 def command() -> list[str]:
     """The words that start the command in a process of its own."""
     return [sys.executable, "-m", "equipoise"]

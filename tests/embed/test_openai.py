@@ -22,12 +22,14 @@ from equipoise.embed.model import Embedder
 from equipoise.embed.spec import parse_spec
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError, TooLongError
 from equipoise.types import Role
+from marked import marked
 
 KEY = "sk-not-a-real-key-0123456789abcdef"
 TEXTS = [f"text number {number}" for number in range(10)]
 
 
 @pytest.fixture
+@marked(pytest.mark.slow)
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for name in ("OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"):

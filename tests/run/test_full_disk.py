@@ -23,6 +23,7 @@ from equipoise.run.engines.local import LocalEngine
 from equipoise.run.sharded import on_engine
 from equipoise.run.store import read_run
 from fair_sample import document, pairs
+from marked import marked
 from toy_ontology import obo
 
 KIB = 1024
@@ -31,6 +32,7 @@ VECTORS = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 
 
 @pytest.fixture
+@marked(pytest.mark.slow)
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 16 MiB."""
     folder = tmp_path / "disk"

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from equipoise.run.manifest import Status
+from marked import marked
 from serving import Served, Store, serving, store
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.slow)
 def serve() -> Iterator[Callable[[Path], Served]]:
     """Starts servers over folders; they end with the last test of a file."""
     with ExitStack() as stack:
@@ -26,6 +28,7 @@ def store_fixture() -> Store:
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over a folder that nobody changes: three systems, one of other units, one partial."""
     root = tmp_path_factory.mktemp("results")

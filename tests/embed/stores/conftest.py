@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from equipoise.embed.stores import Store, store
+from marked import marked
 from postgres_server import started
 
 NUMBERS = count(1)
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
     with started(tmp_path_factory.mktemp("postgres")) as address:

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from marked import marked
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str, str], Path]:
@@ -29,6 +31,7 @@ def file(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
 def postgres() -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
     pytest.importorskip("psycopg")
@@ -46,6 +49,7 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
 def icu_postgres() -> Iterator[str]:
     """The address of Debian's PostgreSQL, whose collations may ignore case."""
     pytest.importorskip("psycopg")
@@ -61,12 +65,12 @@ def icu_postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
 def mariadb() -> Iterator[str]:
     """The address of a MariaDB of our own."""
-    pytest.importorskip("pymysql")
     server, install = (shutil.which(name) for name in ("mariadbd", "mariadb-install-db"))
-    if server is None or install is None:
-        pytest.skip("no MariaDB: apt install mariadb-server")
+    if server is None or install is None or find_spec("pymysql") is None:
+        pytest.skip("no MariaDB: apt install mariadb-server, and pip install pymysql")
     with _folder("mysql") as (folder, user):
         options = [f"--datadir={folder / 'data'}", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
         only = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]

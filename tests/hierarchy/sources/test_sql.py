@@ -43,7 +43,7 @@ def filled(connection: Any, mark: str, quoted: str, rows: list[Any], kind: str =
         connection.execute(f"INSERT INTO {quoted} VALUES ({mark}, {mark}, {mark}, {mark})", row)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a table in each of the databases, and gives its URL."""
     made: list[str] = []

@@ -25,10 +25,11 @@ FOLDING = {
     "mariadb": "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
 }
 """A column whose collation folds case, and in some databases accents and blanks at the end."""
+SERVERS = ("icu_postgres", "mariadb")
 Make = Callable[..., str]
 
 
-@pytest.fixture(params=FOLDING)
+@pytest.fixture(params=["sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS)])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a table whose business ids fold, and gives its URL."""
     url = f"sqlite:///{tmp_path / 'b.db'}"

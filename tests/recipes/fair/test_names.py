@@ -95,6 +95,7 @@ def test_a_model_in_hand_can_be_compared(minilm: Any) -> None:
 
 
 @pytest.fixture
+@marked(pytest.mark.slow)
 def service(monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("openai")
     with serving() as running:
