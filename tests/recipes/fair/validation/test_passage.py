@@ -65,6 +65,10 @@ def test_passages_come_from_any_of_several_documents() -> None:
     assert nearest("the mill came to 166%", "nothing of interest", DOCUMENT) == "the mill came to 165%"
 
 
+def test_a_word_that_is_repeated_does_not_shorten_the_passage() -> None:
+    assert nearest("apple applex apple", "apple " * 20) == "apple apple apple"
+
+
 @given(st.lists(st.sampled_from(WORDS), min_size=20, max_size=60), st.data())
 def test_the_passage_is_as_close_as_any_window(document: list[str], data: st.DataObject) -> None:
     """A misspelt stretch of the document against every window of about its length, measured by difflib."""

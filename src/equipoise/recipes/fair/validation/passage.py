@@ -136,7 +136,15 @@ class Passages:
         # Words of the answer before the first and behind the last match stand for as many of the document.
         first = max(0, low + pairs[0].a - pairs[0].b)
         last = low + pairs[-1].a + pairs[-1].size + len(words) - pairs[-1].b - pairs[-1].size
-        spans = self._offsets[first : min(last, len(self._offsets))]
+        # The alignment may skip words that are repeated: then as many as the answer has are tried too.
+        counts = (last - first, max(last - first, len(words)))
+        return max(
+            (self._between(first, count, words) for count in counts), key=lambda found: found.similarity
+        )
+
+    def _between(self, first: int, count: int, words: list[str]) -> Passage:
+        """The passage of so many words, and its similarity to the answer."""
+        spans = self._offsets[first : first + count]
         text = " ".join(self._text[spans[0, 0] : spans[-1, 1]].split())
         return Passage(text, _similarity(folded_words(text), words))
 
