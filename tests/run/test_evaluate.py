@@ -206,6 +206,7 @@ def test_clusters_reach_the_comparison_also_through_results() -> None:
     assert compare(with_clusters, "HR@1").clusters == 4
 
 
+@pytest.mark.slow
 def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> None:
     complete = {name: ranking(seed) for name, seed in (("x", 0), ("y", 1))}
     results = {name: evaluate(each, "MedianRank", ties="pessimistic") for name, each in complete.items()}

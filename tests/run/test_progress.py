@@ -72,6 +72,7 @@ def killed_in(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=False)
 
 
+@pytest.mark.slow
 def test_a_writer_that_died_is_told_from_one_that_is_busy(tmp_path: Path) -> None:
     killed_in(tmp_path)
     (left,) = find_under_way(tmp_path)

@@ -1,5 +1,6 @@
 """A small, seeded run of the coverage trials, and the trials' own truths."""
 
+import os
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,14 +9,21 @@ import pytest
 
 from equipoise.stats.calibration import CoverageRow, interval_coverage, table_lines
 from equipoise.stats.calibration_data import MeanTrial, Rows, corpus_trials, mean_trials
+from marked import marked
 
+SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 200
 STATED = [trial for trial in corpus_trials() if trial.truth is not None]
 
 
 @pytest.fixture(scope="module")
+@marked(pytest.mark.slow)
 def rows() -> list[CoverageRow]:
     return interval_coverage(
-        sizes=(50, 200), clusters=(14, 60), simulations=400, resamples=200, rng=np.random.default_rng(11)
+        sizes=(50, 200),
+        clusters=(14, 60),
+        simulations=SIMULATIONS,
+        resamples=200,
+        rng=np.random.default_rng(11),
     )
 
 

@@ -14,6 +14,7 @@ def rows():
     return false_positive_rates(600, np.random.default_rng(1), sizes=(20, 60))
 
 
+@pytest.mark.slow
 def test_every_test_keeps_its_promise_under_the_null(rows):
     broken = [(row, row.promise) for row in rows if not row.kept]
     assert broken == []

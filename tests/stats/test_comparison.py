@@ -320,6 +320,7 @@ def test_corpus_level_evidence_is_paired_by_id_too():
     assert straight.interval == crossed.interval
 
 
+@pytest.mark.slow
 def test_the_corpus_bootstrap_agrees_with_scipys_paired_one():
     results = similarity_results({"a": 0.5, "b": 0.9})
     seen = compare_results(results, metric_objects={"Spearman": Spearman()}).contrast("a", "b")

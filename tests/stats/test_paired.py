@@ -56,6 +56,7 @@ def test_exact_p_equals_scipys_permutation_test():
         assert sign_flip(differences, alternative=alternative, rng=rng())[0] == pytest.approx(oracle.pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_drawn_p_agrees_with_scipys_within_monte_carlo_error(alternative):
     differences = rng(3).normal(0.12, 1, size=(150, 3))

@@ -65,6 +65,7 @@ def test_counts_are_those_of_looking_at_every_class_whatever_the_block(case, blo
     assert found.classes == scores.shape[1] - len(padding)
 
 
+@pytest.mark.slow
 @given(cases(), st.integers(0, 2), st.sampled_from([np.float32, np.float64]), st.integers(0, 3))
 def test_the_compiled_kernel_counts_what_looking_at_every_class_counts(case, longer, dtype, shift):
     pytest.importorskip("numba")
@@ -322,6 +323,7 @@ print(peak() - before, found.ranking.above.sum(), found.labels.predicted.sum())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
 def test_a_mapped_file_is_never_in_memory_as_a_whole(tmp_path, suffix):

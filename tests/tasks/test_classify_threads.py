@@ -149,6 +149,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked there")
 def test_a_forked_process_has_threads_of_its_own():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)

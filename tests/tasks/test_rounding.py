@@ -77,6 +77,7 @@ def test_parent_and_children_tie_in_the_combinatorial_construction(levels, child
     assert reconstruct(tree, built.vectors, "poincare").ranking.ranks.mean() != pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_leaves_at_one_distance_share_their_norm():
     star = Tree.from_edges([(str(leaf), "root") for leaf in range(600)])
     built = embedder("combinatorial").fit(star, 2)

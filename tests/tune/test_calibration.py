@@ -18,6 +18,8 @@ from equipoise.tune.calibration import (
 )
 from equipoise.tune.calibration_data import Scenario, scenarios, simulated_fixture
 
+pytestmark = pytest.mark.slow
+
 PROMISED = [scenario for scenario in scenarios() if scenario.promised and scenario.shared == 0.5]
 
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.parse import parse
 from equipoise.run.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
 
 CASES = int(os.environ.get("EQUIPOISE_AUDIT_CASES", "120"))
 SHARES = parse(

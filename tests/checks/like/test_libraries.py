@@ -123,6 +123,7 @@ def test_an_empty_list_is_left_out_where_a_library_never_sees_it(name: str, form
     assert ours(run, qrels, name, form) == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_our_own_preset_is_what_evaluate_gives() -> None:
     from equipoise.evidence.ranking import Ranking
     from equipoise.run.evaluate import evaluate

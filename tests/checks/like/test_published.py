@@ -45,6 +45,7 @@ def test_what_is_no_figure_is_refused(text: str) -> None:
         Printed.of(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(runs_and_qrels(), st.sampled_from(sorted(PRESETS)), st.sampled_from(["mteb", "equipoise"]))
 def test_what_a_preset_prints_is_found_again(material, name: str, base: str) -> None:

@@ -21,6 +21,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parse import parse
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.lists(st.integers(0, 5), max_size=120))
 def test_equals_stand_as_numbas_quicksort_leaves_them(keys: list[int]) -> None:

@@ -61,6 +61,7 @@ def mean_precision(tree: Tree, vectors: np.ndarray, name: str, relation: str = "
     return float(np.mean(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMBEDDERS)
 def test_every_node_gets_a_point_that_its_geometry_accepts(name: str) -> None:
     tree = diamond()
@@ -91,6 +92,7 @@ def test_hyperbolic_training_reconstructs_a_tree_in_five_dimensions(name: str, e
     assert np.mean(found.history[-5:]) < 0.5 * max(found.history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_flat_training_is_far_better_than_chance_and_worse_than_hyperbolic(engine: str) -> None:
     tree = branching(4, 3)
@@ -210,6 +212,7 @@ def test_an_empty_tree_cannot_be_embedded() -> None:
         embedder("random").fit(Tree.of([], []), 2)
 
 
+@pytest.mark.slow
 def test_text_embedders_read_the_names() -> None:
     pytest.importorskip("wordllama")
     tree = Tree.of([("1", "cash"), ("2", "cash"), ("3", "elephant")], [])

@@ -43,6 +43,7 @@ class Backwards(Engine):
         return sum(piece.kept is None for piece in self.pieces)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_pieces_are_finished_changes_nothing(chart: Tree, tmp_path: Path) -> None:
     here = evaluate_tree(chart, "lorentz", [2], output=tmp_path / "here", **QUICK)
     there = evaluate_tree(chart, "lorentz", [2], output=tmp_path / "there", engine=Backwards(), **QUICK)
@@ -51,6 +52,7 @@ def test_the_order_in_which_pieces_are_finished_changes_nothing(chart: Tree, tmp
     assert there["lorentz-2"].over_seeds["MR"].seeds == 2
 
 
+@pytest.mark.slow
 def test_a_killed_driver_loses_no_seed_that_was_finished(chart: Tree, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         evaluate_tree(chart, "lorentz", [2], output=tmp_path, engine=Backwards(lives=3), **QUICK)

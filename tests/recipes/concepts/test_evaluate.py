@@ -13,6 +13,8 @@ from equipoise.data.field import Cluster, Field, Pair, read_field
 from equipoise.errors import InputError, ParameterError, PartialError, UnknownNameError
 from equipoise.recipes.concepts import ConceptEvaluation, evaluate_concepts
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sklearn")
 networkx = pytest.importorskip("networkx")
 

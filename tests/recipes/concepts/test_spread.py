@@ -12,6 +12,8 @@ from equipoise.recipes.concepts.observe import observe_clustering
 from equipoise.recipes.concepts.spread import Sampling, Spread, combined, redrawn
 from equipoise.stats.parts import HALVES, REPEATED, Shares
 
+pytestmark = pytest.mark.slow
+
 MEAN = Blend("mean_score", "mean", "Mean", "numbers", "", "", "", (Term("mean", 1.0),))
 
 

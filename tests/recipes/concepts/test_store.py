@@ -14,6 +14,8 @@ from equipoise.run.evaluate import compare
 from equipoise.run.find import find_runs
 from equipoise.run.store import read_run
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sklearn")
 
 MODELS = ["hash,dim=48", "hash,dim=96"]

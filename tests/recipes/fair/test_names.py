@@ -39,6 +39,7 @@ def test_every_name_is_there_and_an_unknown_one_is_not() -> None:
         fair.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_no_engine() -> None:
     loaded = "import sys, equipoise.recipes.fair; print(*sorted(set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)

@@ -67,6 +67,7 @@ def test_a_folder_holds_the_results_and_a_run_directory_a_model(tmp_path: Path) 
         assert stored.manifest.parameters["top_k"] == model.best_params["top_k"]
 
 
+@pytest.mark.slow
 def test_charts_are_drawn_from_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = ran(tmp_path)
     written = found.draw(tmp_path)

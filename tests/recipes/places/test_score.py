@@ -157,6 +157,7 @@ def test_the_same_seed_gives_the_same_bytes():
     assert first == again
 
 
+@pytest.mark.slow
 def test_cut_predictions_give_what_logits_give_where_they_reach():
     order = np.argsort(-LOGITS, axis=1)[:, :10]
     top = TopK("t", TARGETS.tolist(), order.tolist(), columns={"user": USERS.tolist()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from equipoise.report.charts.naming import short_names
 from equipoise.report.page.model import Map, Point
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1, max_size=60), max_size=8))
 def test_names_that_were_shortened_still_differ(names: list[str]) -> None:
     brief = short_names(names)

@@ -320,6 +320,7 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path, page: Page, text: str
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghij klmnopqrstuvwxyz äöüß"))

@@ -41,6 +41,7 @@ def test_it_is_the_share_of_all_orders_whose_first_chunks_answer(texts, answer, 
     np.testing.assert_allclose(held.chance(asked, len(texts), len(texts)), exact, atol=WITHIN)
 
 
+@pytest.mark.slow
 def test_the_evaluator_passes_random_chunks_so_often():
     text = document(60)
     chunks, asked = chunks_of(text, 24, 4), questions(pairs(text, 40))

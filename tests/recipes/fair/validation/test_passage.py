@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_a_word_that_is_repeated_does_not_shorten_the_passage() -> None:
     assert nearest("apple applex apple", "apple " * 20) == "apple apple apple"
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS), min_size=20, max_size=60), st.data())
 def test_the_passage_is_as_close_as_any_window(document: list[str], data: st.DataObject) -> None:
     """A misspelt stretch of the document against every window of about its length, measured by difflib."""

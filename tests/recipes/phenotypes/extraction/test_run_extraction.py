@@ -224,6 +224,7 @@ def test_other_modes_and_other_documents_are_not_compared(
         compare_extractions([first, written(other, tmp_path / "fewer")])
 
 
+@pytest.mark.slow
 def test_the_gate_fails_closed_on_another_mode_and_opens_for_itself(
     found: Any, ontology: Ontology, signs: Annotated, tmp_path: Path
 ) -> None:
