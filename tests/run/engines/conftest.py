@@ -119,9 +119,9 @@ def engine(cluster: Machines) -> Iterator[RayEngine]:
 
 @pytest.fixture(scope="module")
 @marked(pytest.mark.slow)
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server of our own, stopped at the end."""
-    with started(tmp_path_factory.mktemp("postgres")) as address:
+    with started() as address:
         yield address
 
 
