@@ -37,6 +37,7 @@ def files(folder: Path) -> None:
     shutil.copy(accounts(), folder / "books.db")
 
 
+@pytest.mark.slow
 def test_a_table_of_embeddings_stands_beside_baselines(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "110")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--geometry", "lorentz", "--dims", "2", "4")
@@ -147,6 +148,7 @@ def test_a_name_in_other_letters_is_trained_alike(eq, folder: Path, more: tuple[
     np.testing.assert_array_equal(lower.vectors, upper.vectors)
 
 
+@pytest.mark.slow
 def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
     words = (
         "--tree",
@@ -166,6 +168,7 @@ def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
     assert "Trained on another relation: mine." in " ".join(beside.split())
 
 
+@pytest.mark.slow
 def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -> None:
     words = (*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "-o", "results", "--json")
     first, other, again = (
@@ -181,6 +184,7 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
     assert {each["train_on"] for each in other["systems"]} == {"closure", None}
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     pytest.importorskip("vl_convert")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
@@ -218,6 +222,7 @@ def test_the_command_typed_again_reads_back_what_it_left(eq) -> None:
     assert told["systems"] == first["systems"]
 
 
+@pytest.mark.slow
 def test_vectors_are_trained_judged_and_drawn_from_a_file(eq, folder: Path) -> None:
     pytest.importorskip("vl_convert")
     tree = ("--tree", "accounts.csv")
@@ -247,6 +252,7 @@ def test_a_csv_without_a_geometry_is_taken_as_flat_and_it_is_said(eq, folder: Pa
     assert "taken as euclidean" in eq(*EVALUATE, *words).stderr
 
 
+@pytest.mark.slow
 def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
     for name in ("v.npz", "v.csv"):
         words = ("--geometry", "poincare", "--dim", "2", "--epochs", "6", "-o", name)
@@ -256,6 +262,7 @@ def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
     assert np.array_equal(kept.vectors, table.vectors)
 
 
+@pytest.mark.slow
 def test_the_demonstration_needs_nothing(eq, monkeypatch) -> None:
     pytest.importorskip("sqlalchemy")
     monkeypatch.setattr(cli_demo, "RATES", (0.3,))

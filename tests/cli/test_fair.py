@@ -57,6 +57,7 @@ def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) 
     assert first["settings"]["chunk_sizes"] == [16, 24]
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(
     fair: Run, folder: Path, eq: Run
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(
     assert "nested accuracy on 30 units" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_with_runs_of_another_grid_says_so_and_does_not_advise_to_compare_them(
     fair: Run, folder: Path, eq: Run
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_folder_with_runs_of_another_grid_says_so_and_does_not_advise_to_compa
     assert "no part of this comparison" not in same.stderr
 
 
+@pytest.mark.slow
 def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, eq: Run) -> None:
     """EQ203, from the commands that people type."""
     fair("--models", "bm25:", "hash", *GRID, "-o", "one")
@@ -99,6 +102,7 @@ def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, e
     assert "bm25:" in alike.stdout
 
 
+@pytest.mark.slow
 def test_runs_by_another_rule_or_on_another_document_are_not_compared(
     fair: Run, eq: Run, folder: Path
 ) -> None:
@@ -136,6 +140,7 @@ def test_a_narrow_screen_keeps_what_tells_the_models_apart(fair: Run) -> None:
     assert "t-nested" not in " ".join(narrow)
 
 
+@pytest.mark.slow
 def test_no_name_of_a_model_has_two_colons(fair: Run) -> None:
     done = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
     again = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")

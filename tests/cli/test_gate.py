@@ -182,6 +182,7 @@ def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, fol
     assert done.exit_code == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_passes_against_itself_whatever_kind_the_figure_is(eq, stored: Stored) -> None:
     ranks = [3] * 150 + [1, 9] * 25
     same, better = (

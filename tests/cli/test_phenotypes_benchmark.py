@@ -77,6 +77,7 @@ def test_one_model_is_shown_metric_by_metric(eq) -> None:
     assert "signs, release 2026-01-01" in done.stdout
 
 
+@pytest.mark.slow
 def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--model-name", "hash", "--output-dir", "results", *QUICK)
     assert done.exit_code == 0, done.stderr
@@ -237,6 +238,7 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     assert "damaged" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_next_command_works_where_older_runs_of_other_cases_lie(eq, folder: Path) -> None:
     words = (*RUN, "--output-dir", "out", *QUICK)
     assert eq(*words, "--model-name", "hash").exit_code == 0

@@ -82,6 +82,7 @@ def test_a_broken_file_is_named_and_the_run_is_partial(eq) -> None:  # type: ign
     assert "on 6 documents" in answer.stdout
 
 
+@pytest.mark.slow
 def test_runs_are_compared_by_their_files_and_gated_by_their_folders(eq) -> None:  # type: ignore[no-untyped-def]
     for name, more in (("default", ()), ("top_term", ("--top-term-only",))):
         eq(*GROUP, "run", *COMMON, *QUICK, *more, "-o", f"results/{name}")

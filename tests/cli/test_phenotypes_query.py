@@ -132,6 +132,7 @@ def test_what_cannot_be_asked_gets_a_sentence(eq, words: tuple[str, ...], fact: 
     _refused(eq(*QUERY, *TOY, *words), fact, hint)
 
 
+@pytest.mark.slow
 def test_a_model_made_for_english_says_so_where_the_text_is_not(eq) -> None:
     pytest.importorskip("wordllama")
     words = (*QUERY, "Anfall", *TOY, "--model-name", "wordllama", "--language")

@@ -186,6 +186,7 @@ def test_the_demo_prints_the_model_beside_its_baselines(eq: Eq) -> None:
     assert "12 made-up people" in result.output
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_what_places_score_takes(eq: Eq, folder: Path) -> None:
     few = ("--users", "12", "--days", "14", "--places", "60")
     told = json.loads(eq("places", "demo", *few, "--json").output)
@@ -205,6 +206,7 @@ def test_the_demo_leaves_what_places_score_takes(eq: Eq, folder: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_demo_is_the_same_for_the_same_seed_and_another_for_another(eq: Eq) -> None:
     few = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
     first, again, other = (eq(*few, "--seed", seed).output for seed in ("1", "1", "2"))

@@ -114,6 +114,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARRAYS)
 def test_array_readers_give_a_value_or_an_explained_error(folder, name):
     if name.endswith("safetensors"):

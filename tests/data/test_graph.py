@@ -100,6 +100,7 @@ def test_a_cycle_is_found_where_there_is_one_and_is_one(pairs):
     assert set(zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)) <= set(pairs)
 
 
+@pytest.mark.slow
 def test_a_long_chain_needs_no_recursion():
     chain = [(str(i), str(i + 1)) for i in range(50_000)]
     assert find_cycle(chain) == []

@@ -95,6 +95,7 @@ except PartialError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
 def test_a_disk_that_fills_leaves_the_shards_that_are_whole(tmp_path: Path) -> None:
     ended = subprocess.run(

@@ -212,6 +212,7 @@ def test_front_matter_is_no_heading() -> None:
     assert [chunk.section for chunk in SectionChunker(tokenizer="words").chunk(document)] == ["", "A"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

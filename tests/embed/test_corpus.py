@@ -257,6 +257,7 @@ print("asked", len(model.asked), report.resumed)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_at_most_one_batch(tmp_path: Path) -> None:
     module = tmp_path / "code"
     module.mkdir()

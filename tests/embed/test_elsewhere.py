@@ -45,6 +45,7 @@ def after_one(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tupl
     raise InputError("the machines went away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["hash,dim=32", "hash,dim=8,normalize=false", "use"])
 def test_a_model_that_is_named_gives_the_same_bytes(spec: str) -> None:
     if spec == "use":

@@ -289,6 +289,7 @@ def test_py_says_what_it_could_not_find(name):
         embedder(f"py:{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("module_in_the_working_folder")
 def test_worker_processes_give_the_vectors_of_one():
     texts = [f"text {'x' * (number % 37)} {number}" for number in range(600)]
@@ -298,6 +299,7 @@ def test_worker_processes_give_the_vectors_of_one():
     assert report.embedded == 600
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("module_in_the_working_folder")
 def test_errors_of_a_worker_reach_the_caller():
     with pytest.raises(InputError, match=r"py:my_own_model\.absent cannot be imported"):

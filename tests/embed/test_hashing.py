@@ -79,6 +79,7 @@ for spec in ("hash:", "bm25:,stopwords=english", "tfidf:", "rrf:hash:+bm25:+tfid
 """
 
 
+@pytest.mark.slow
 def test_scores_and_fingerprints_are_the_same_bytes_in_every_process():
     runs = [
         subprocess.run(

@@ -94,6 +94,7 @@ def test_a_file_that_only_its_owner_protects_is_read(write, cipher):
     assert read_document(write(content)) == "open to readers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cipher", "password"), [("AES-128", ""), ("AES-256", ""), ("AES-256", "u")])
 def test_without_the_package_for_its_cipher_a_file_is_not_called_damaged(write, cipher, password):
     path = write(encrypted(pdf_of("secret"), cipher, user_password=password, owner_password="o"))
