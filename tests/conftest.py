@@ -35,15 +35,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background; what the tests start and interrupt would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the default at most QUICK_EXAMPLES.
-QUICK_EXAMPLES = 25
+# HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the others run at most these.
+MAX_EXAMPLES = {"quick": 8, "default": 25}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 COMMON: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
     "derandomize": True,
 }
-settings.register_profile("default", max_examples=QUICK_EXAMPLES, **COMMON)
+for name, most in MAX_EXAMPLES.items():
+    settings.register_profile(name, max_examples=most, **COMMON)
 settings.register_profile("thorough", max_examples=100, **COMMON)
 settings.load_profile(PROFILE)
 
@@ -55,8 +56,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         for mark in getattr(definitions[-1].func, "marks", ()):
             item.add_marker(mark)
     own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-    if PROFILE == "default" and own is not None and own.max_examples > QUICK_EXAMPLES:
-        item.obj._hypothesis_internal_use_settings = settings(own, max_examples=QUICK_EXAMPLES)  # type: ignore[attr-defined]
+    most = MAX_EXAMPLES.get(PROFILE)
+    if own is not None and most is not None and own.max_examples > most:
+        item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)  # type: ignore[attr-defined]
 
 
 @cache
