@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score
 
 from equipoise.checks.audit import audit_table
 from equipoise.errors import InputError, ParameterError
+from equipoise.recipes.places import calculate_correct_total_prediction, get_performance_dict
 from equipoise.recipes.places.bounds import (
     Reach,
     discount,
@@ -25,6 +26,7 @@ from equipoise.recipes.places.bounds import (
 from equipoise.recipes.places.published import PublishedScores, read_place_results
 
 EXAMPLE = {"acc@1": 29.61, "acc@5": 54.48, "acc@10": 58.94, "mrr": 40.84, "ndcg": 44.96, "f1": 21.20}
+PUBLISHED = Path(__file__).parents[4] / "shared" / "data" / "next_loc_results"
 ranks = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
 
@@ -179,13 +181,64 @@ def test_counts_that_cannot_be_are_refused_with_a_sentence() -> None:
     with pytest.raises(InputError, match="2 hits within 5"):
         row_of({"correct@1": 3, "correct@5": 2, "total": 5})
     with pytest.raises(InputError, match="where a count should be"):
-        row_of({"correct@1": 1.5, "total": 5})
+        row_of({"correct@1": -1, "total": 5})
+    with pytest.raises(InputError, match="where a count should be"):
+        row_of({"correct@1": 1, "total": 5.5})
     with pytest.raises(InputError, match="rests on 5 units by total and on 6"):
         row_of({"acc@1": 20.0, "total": 5}, total=6)
     with pytest.raises(InputError, match="no figure of this field"):
         read_place_results({"latency": 3})
     with pytest.raises(ParameterError, match="number of units is 0"):
         row_of({"acc@1": 20.0}, total=0)
+
+
+def float32_results(found: np.ndarray) -> dict[str, float]:
+    """What an evaluation loop in float32 writes: sums over units, and percentages of them."""
+    hits = {k: np.float32((found <= k).sum()) for k in (1, 3, 5, 10)}
+    total, reciprocal_sum = np.float32(len(found)), (1 / found.astype(np.float32)).sum(dtype=np.float32)
+    gain = np.where(found <= 10, 1 / np.log2(found + 1), 0).astype(np.float32).sum(dtype=np.float32)
+    row = {f"correct@{k}": hits[k] for k in hits} | {"rr": reciprocal_sum, "total": total}
+    row |= {f"acc@{k}": hits[k] / total * np.float32(100) for k in (1, 5, 10)}
+    row |= {"mrr": reciprocal_sum / total * np.float32(100), "ndcg": gain / total * np.float32(100)}
+    return {name: float(value) for name, value in row.items()}
+
+
+def test_percentages_in_float32_are_the_counts_that_they_were_made_from() -> None:
+    row = row_of({"correct@1": 1719, "total": 3502, "acc@1": 49.08623695})
+    assert row.refused == ()
+    assert row.values == {"HR@1": 1719 / 3502}
+    assert row_of({"total": 3502, "acc@1": 49.08623695}).values == pytest.approx({"HR@1": 1719 / 3502})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_value_of_a_float32_evaluation_is_refused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = rng.geometric(rng.uniform(0.05, 0.6), size=int(rng.integers(200, 20_000)))
+    row = row_of(float32_results(found))
+    assert row.refused == ()
+    assert row.values["HR@1"] == float((found == 1).mean())
+    assert row.values["MRR"] == pytest.approx(float((1 / found).mean()), abs=1e-6)
+
+
+def test_a_percentage_that_is_not_its_count_is_refused() -> None:
+    row = row_of({"correct@1": 1719, "total": 3502, "acc@1": 49.19})
+    assert [each.label for each in row.refused] == ["acc@1"]
+
+
+def test_our_own_performance_is_read_back_with_fractional_hits_of_ties() -> None:
+    logits = np.array([[1.0, 1.0, 0.0], [0.2, 0.5, 0.1], [0.3, 0.3, 0.3]])
+    sums = calculate_correct_total_prediction(np.tile(logits, (1, 5)), [0, 1, 2])[0]
+    row = row_of(get_performance_dict(sums))
+    assert row.refused == ()
+    assert row.values["HR@1"] == pytest.approx(float(sums[0]) / 3)
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published results are not part of the repository")
+def test_published_results_are_read_without_a_refusal() -> None:
+    for file in sorted(PUBLISHED.glob("*.json")):
+        (row,) = read_place_results(file)
+        assert row.refused == (), file.name
+        assert row.values["HR@10"] == json.loads(file.read_text())["correct@10"] / row.total
 
 
 @given(ranks, st.sampled_from([1.0, 100.0]), st.sampled_from([1.0, 100.0]))

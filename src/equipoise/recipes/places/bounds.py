@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 Earned = Callable[[int], float]
 """What the right place earns at a rank; it never grows with the rank."""
+SINGLE = 2.0**-22
+"""Shares that are nearer are equal: the arithmetic of a percentage in float32 rounds so much at most."""
 
 
 class Reach(NamedTuple):
@@ -17,8 +19,8 @@ class Reach(NamedTuple):
     low: float
     high: float
 
-    def meets(self, other: Reach, slack: float = 1e-9) -> bool:
-        """Whether the two have a value in common, rounding aside."""
+    def meets(self, other: Reach, slack: float = SINGLE) -> bool:
+        """Whether the two have a value in common, at single precision."""
         return self.low <= other.high + slack and other.low <= self.high + slack
 
 

@@ -148,7 +148,12 @@ def _scores(name: str, cells: Sequence[Cell], total: int | None, f1: str) -> Pub
     decided = _decided(figures, known)
     counted = [
         Taken(
-            f"HR@{k}", times / n, f"correct@{k}", str(times), "count", f"{count(times)} of {count(n)} units"
+            f"HR@{k}",
+            times / n,
+            f"correct@{k}",
+            f"{times:.10g}",
+            "count",
+            f"{times:,.10g} of {count(n)} units",
         )
         for k, times in sorted(hits.items())
         if n
@@ -219,24 +224,33 @@ def _total(name: str, cells: Iterable[Cell], given: int | None) -> int | None:
     return next(iter(found), None)
 
 
-def _hits(name: str, cells: Iterable[Cell], total: int | None) -> dict[int, int]:
-    hits: dict[int, int] = {}
+def _hits(name: str, cells: Iterable[Cell], total: int | None) -> dict[int, float]:
+    """The hits by cutoff; a fraction of one is what a unit with tied scores earns on average."""
+    hits: dict[int, float] = {}
     for cell in cells:
         match = _HITS.fullmatch(_key(cell.label))
         if match and cell.text.strip():
-            hits[int(match[1])] = _whole(name, cell)
+            hits[int(match[1])] = _not_negative(name, cell)
     if total is not None:
         fallen = [k for k in hits if hits[k] > total or any(hits[k] < hits[j] for j in hits if j < k)]
         if fallen:
             raise InputError(
-                f"{name} has {hits[fallen[0]]} hits within {fallen[0]} among {total} units, which cannot be",
+                f"{name} has {hits[fallen[0]]:g} hits within {fallen[0]} among {total} units, "
+                "which cannot be",
                 hint="hits never fall as k grows, and there are no more than units",
             )
     return hits
 
 
 def _whole(name: str, cell: Cell) -> int:
-    number = printed(cell.text)
-    if number is None or number.value < 0 or number.value != round(number.value):
+    value = _not_negative(name, cell)
+    if value != round(value):
         raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")
-    return round(number.value)
+    return round(value)
+
+
+def _not_negative(name: str, cell: Cell) -> float:
+    number = printed(cell.text)
+    if number is None or number.value < 0:
+        raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")
+    return number.value

@@ -10,6 +10,7 @@ from math import ceil, floor
 from equipoise.data.published.printed import Printed
 from equipoise.recipes.places.bounds import (
     ANY,
+    SINGLE,
     Curve,
     Reach,
     discount,
@@ -130,7 +131,9 @@ def _refusal(written: Written, reach: Reach, known: Known) -> str:
             f"it would be {middle}, and the accuracies allow {figure(bounds.low, _PLACES)} to "
             f"{figure(bounds.high, _PLACES)}"
         )
-    if written.symbol == "HR" and known.total is not None and not _whole(reach, known.total):
+    # A count of hits says more than that there is one, and tied scores give fractional hits.
+    counted = (written.k or 1) in known.curve
+    if written.symbol == "HR" and not counted and known.total is not None and not _whole(reach, known.total):
         return f"it would be {middle}, which no whole number of hits among {count(known.total)} units gives"
     return ""
 
@@ -150,8 +153,8 @@ def _bounds(written: Written, curve: Curve) -> Reach:
 
 
 def _whole(reach: Reach, total: int) -> bool:
-    """Whether a whole number of hits lies within, rounding aside."""
-    slack = 1e-9 * total
+    """Whether an integer number of hits lies within, at single precision."""
+    slack = SINGLE * total
     return ceil(reach.low * total - slack) <= floor(reach.high * total + slack)
 
 
