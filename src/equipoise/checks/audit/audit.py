@@ -13,6 +13,7 @@ from equipoise.checks.audit.names import is_metric, named, nearest
 from equipoise.checks.audit.parts import NAMES, PARTS
 from equipoise.checks.audit.reading import Declared, reading_of
 from equipoise.checks.audit.row import Table
+from equipoise.checks.audit.sums import is_count, is_total, sum_name
 from equipoise.checks.audit.verdicts import findings_of
 from equipoise.checks.base import listed
 from equipoise.data.published import Published, read_published
@@ -131,7 +132,7 @@ def audit_table(
             tables.append(reading.table(reading.over))
             findings.update(dict.fromkeys(findings_of(reading)))
     dark = [cell for each in sources for cell in _undeciphered(each)]
-    unread = [label for each in sources for label in each.labels if not _is_read(label)]
+    unread = [label for each in sources for label in _unread(each.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
     found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
@@ -152,12 +153,23 @@ def _undeciphered(published: Published) -> list[Cell]:
 
 def _known(label: str) -> bool:
     """Whether the audit knows what stands beside a label."""
-    return is_metric(label) or label.strip().casefold() in NAMES
+    return is_metric(label) or is_count(label) or label.strip().casefold() in NAMES
+
+
+def _unread(labels: Sequence[str]) -> list[str]:
+    """The labels of numbers that are not used; a total is, where there are sums to divide."""
+    summed = any(sum_name(label) for label in labels)
+    return [label for label in labels if not _is_read(label) and not (summed and is_total(label))]
 
 
 def _is_read(label: str) -> bool:
     """Whether a number beside this label is used: a figure, an end of an interval, a count or a part."""
-    return named(label) is not None or is_fact(label) or label.strip().casefold() in NAMES | PARTS
+    return (
+        named(label) is not None
+        or is_count(label)
+        or is_fact(label)
+        or label.strip().casefold() in NAMES | PARTS
+    )
 
 
 def _refuse_unknown(sources: Iterable[Published]) -> None:

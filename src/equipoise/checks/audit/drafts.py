@@ -11,6 +11,7 @@ from equipoise.checks.audit.measure import AVERAGES, Measure
 from equipoise.checks.audit.names import Role, named
 from equipoise.checks.audit.row import Figure
 from equipoise.checks.audit.span import Span
+from equipoise.checks.audit.sums import Sums, over_total, sum_name, unit_beside
 from equipoise.data.published.markup import plain
 from equipoise.data.published.printed import Printed, exactly, printed
 from equipoise.data.published.record import Cell, Record
@@ -33,6 +34,15 @@ class Draft:
     percent: bool | None
     ends: tuple[Printed, Printed] | None
     n: int | None = None
+    is_sum: bool = False
+    """Whether it is a sum divided by the number of units: then it is a fraction."""
+    proven_percent: bool = False
+    """Whether the sum of the same metric proves that it is percent."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it can only be percent."""
+        return self.number.low > 1.0 or self.proven_percent
 
     @property
     def column(self) -> Column:
@@ -41,7 +51,8 @@ class Draft:
 
     def figure(self, percent: bool) -> Figure:
         """The figure, a share being read as percent or as a fraction where it has no sign."""
-        scale = 0.01 if self.measure.is_share and (self.percent or percent) else 1.0
+        signed = percent if self.percent is None else self.percent
+        scale = 0.01 if self.measure.is_share and signed else 1.0
         number = replace(self.number, percent=scale != 1.0)
         span = (Span(number.low, number.high) * scale).within(*self.measure.bounds)
         ends = self.ends and (_span(self.ends[0], scale), _span(self.ends[1], scale))
@@ -58,10 +69,14 @@ def drafts_of(record: Record) -> list[Draft]:
     like = facts.get("like", "")
     # A table with AP beside mAP has two metrics: one threshold or class, and the mean over several.
     single = any(map(_single, record.cells)) and any(map(_mean, record.cells))
+    sums = Sums.of(record.cells)
     for cell in record.cells:
+        number = printed(cell.text) if cell.text else None
+        summed = number is not None and sums.reads_as_sum(cell, number)
+        if number is not None and summed:
+            found.append(_summed(cell, number, sums))
         label = named(cell.label)
-        number = None if label is None or not cell.text else printed(cell.text)
-        if label is None or number is None:
+        if label is None or number is None or summed is not False:
             continue
         number = exactly(number) if cell.exact else number
         if label.role in (Role.LOW, Role.HIGH):
@@ -77,7 +92,27 @@ def drafts_of(record: Record) -> list[Draft]:
         owned = _owner(found, group, owner)
         if owned is not None and len(pair) == 2:
             found[owned] = replace(found[owned], ends=(pair[Role.LOW], pair[Role.HIGH]))
-    return found
+    return _with_units(found)
+
+
+def _summed(cell: Cell, number: Printed, sums: Sums) -> Draft:
+    """The figure of a sum, divided by the number of units."""
+    name, share = sum_name(cell.label), named(cell.label)
+    measure, group = (name.measure, name.group) if name else (share.measure, share.group)  # type: ignore[union-attr]
+    mean = over_total(number, sums.total(group) or 1.0)
+    return Draft(measure, " ".join(group.split("_")), cell, mean, False, None, is_sum=True)  # type: ignore[arg-type]
+
+
+def _with_units(drafts: list[Draft]) -> list[Draft]:
+    """With the units that sums prove: 56.9 alongside 569 of 1,000 is percent."""
+    means = {each.column: Span(each.number.low, each.number.high) for each in drafts if each.is_sum}
+    decided = []
+    for each in drafts:
+        mean = None if each.is_sum or each.percent is not None else means.get(each.column)
+        percent = None if mean is None else unit_beside(each.number, mean)
+        proven = replace(each, proven_percent=True) if percent else replace(each, percent=False)
+        decided.append(each if percent is None else proven)
+    return decided
 
 
 def _rules_of(measure: Measure, like: str) -> str:

@@ -83,7 +83,7 @@ def reading_of(published: Published, declared: Declared) -> Reading:
     drafts = [(record, drafts_of(record)) for record in published.records]
     every = [each for _, found in drafts for each in found if each.measure.is_share]
     unsigned = [each for each in every if each.percent is None]
-    over = frozenset(each.column for each in unsigned if each.number.low > 1.0)
+    over = frozenset(each.column for each in unsigned if each.is_over)
     labels = {each.column: each.cell.label for each in unsigned}
     rows = [
         row

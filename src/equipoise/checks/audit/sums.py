@@ -1,7 +1,7 @@
-"""Sums over units: ``correct@10`` and ``rr`` alongside ``total``, as evaluation loops add them up batch by batch.
+"""Sums over units: ``correct@10`` and ``rr`` alongside ``total``, as evaluation loops add them up.
 
-A sum divided by the number of units is a metric value like any other. So a sum becomes a figure of its metric,
-and every law that compares figures compares it with the share that the same file reports.
+A sum divided by the number of units is a metric value like any other. So a sum becomes a figure of its
+metric, and every law that compares figures compares it with the share that the same file reports.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Sums:
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> Sums:
         """From the cells of a record."""
-        totals = {}
+        totals: dict[str, float] = {}
         for cell in cells:
             match = _TOTAL.fullmatch(key_of(cell.label))
             number = printed(cell.text) if match and cell.text else None
@@ -134,16 +134,10 @@ class Sums:
 
 def _share_names(cells: Iterable[Cell]) -> Iterable[Measure]:
     for cell in cells:
-        found = named(cell.label)
-        if (
-            found
-            and found.role is Role.VALUE
-            and found.measure
-            and cell.text
-            and sum_name(cell.label) is None
-        ):
-            if found.measure.symbol in ("HR", "Acc", "MRR"):
-                yield found.measure
+        found = named(cell.label) if cell.text and sum_name(cell.label) is None else None
+        measure = found.measure if found and found.role is Role.VALUE else None
+        if measure is not None and measure.symbol in ("HR", "Acc", "MRR"):
+            yield measure
 
 
 def _hits(cell: Cell) -> Printed | None:
