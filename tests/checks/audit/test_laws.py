@@ -70,7 +70,15 @@ def test_one_relevant_item_makes_recall_the_hit_rate() -> None:
 # ---- cutoffs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["HR", "R", "MRR", "MaxOntSim"])
+def test_recall_that_falls_is_accused_where_items_are_judged_and_noted_elsewhere() -> None:
+    fallen = {"R@3": "0.61", "R@5": "0.58"}
+    assert codes(fallen | {"nDCG@5": "0.60"}) == ["EQ402"]
+    assert [each.code for each in audit_table(fallen).findings] == ["EQ450"]
+    assert [each.code for each in audit_table(fallen, one_relevant=True).impossible] == ["EQ402"]
+    assert audit_table([fallen | {"index": "HNSW", "QPS": 8123}]).findings == ()
+
+
+@pytest.mark.parametrize("name", ["HR", "MRR", "MaxOntSim"])
 def test_what_counts_more_ranks_never_falls(name: str) -> None:
     assert codes({f"{name}@3": "0.61", f"{name}@5": "0.61"}) == []
     assert codes({f"{name}@3": "0.61", f"{name}@5": "0.58"}) == ["EQ402"]

@@ -120,23 +120,27 @@ def audit_table(
     """
     flags = {Need.ONE_RELEVANT: one_relevant, Need.BINARY: binary or one_relevant, Need.HITS: no_ties}
     flags[Need.OVER_RELEVANT] = map_over_relevant or one_relevant
+    flags[Need.FIXED_RELEVANT] = one_relevant or binary or map_over_relevant
     needs = frozenset(need for need, said in flags.items() if said)
     declared = Declared(None if n is None else count(n, "n"), needs)
     sources = read_published(source, _known)
     _refuse_unknown(sources)
     tables: list[Table] = []
     findings: dict[Finding, None] = {}
+    differences: list[str] = []
     for published in sources:
         if published.records:
             reading = reading_of(published, declared)
             tables.append(reading.table(reading.over))
             findings.update(dict.fromkeys(findings_of(reading)))
+            differences += reading.differences
     dark = [cell for each in sources for cell in _undeciphered(each)]
     unread = [label for each in sources for label in _unread(each.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
+    unread += [f"{label} (differences)" for label in differences]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
     found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
-    if not found.figures and not found.parts:
+    if not found.figures and not found.parts and not differences:
         beside = dict.fromkeys(f"{cell.label} {cell.text!r}" if cell.text else cell.label for cell in dark)
         raise InputError(
             f"{name} names metrics, and none of their figures can be read: {listed(list(beside))}",

@@ -44,6 +44,13 @@ OVER_RELEVANT = ("trec_eval", "pytrec_eval", "ranx", MTEB, "beir", "sentence-tra
 """Libraries whose average precision is divided by the number of relevant items, cut or not."""
 
 
+ANN = re.compile(
+    r"(?i)(?<![a-z0-9])(?:qps|hnsw\w*|ivf\w*|faiss|scann|annoy|nmslib|diskann|ef_?search|ef_?construction|"
+    r"n_?probes?|ann)(?![a-z0-9])"
+)
+"""What tables of approximate nearest-neighbour search speak of: its recall counts true neighbours."""
+
+
 class Need(StrEnum):
     """What must hold before a law can be applied."""
 
@@ -54,6 +61,10 @@ class Need(StrEnum):
     EXPECTED = "the row gives what luck earns in the long run and was not measured"
     MEAN_RANK = "MR is a mean rank, and no miss rate"
     FRACTIONS = "the figures are fractions, and not percent below 1"
+    FIXED_RELEVANT = (
+        "recall is over the same relevant items at every cutoff, and not ANN recall, the overlap of the k "
+        "nearest neighbours"
+    )
 
 
 DECLARE = {Need.ONE_RELEVANT: "--one-relevant", Need.BINARY: "--binary", Need.HITS: "--no-ties"} | {
@@ -95,6 +106,8 @@ def facts_of(cells: Iterable[Cell], where: str, said: Iterable[Said] = ()) -> Fa
             known = found.setdefault(name, count(text, f"{label} of {where}"))
             disputed |= {name} if known != count(text, label) else set()
     assumed, denied = _conventions(words)
+    if ANN.search(f"{where} {' '.join(words)}"):
+        denied |= {Need.FIXED_RELEVANT}
     return Facts(
         # Two counts of units that differ leave open which of them the figures rest on.
         n=None if "n" in disputed else found.get("n"),

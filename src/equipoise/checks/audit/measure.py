@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from equipoise.evidence.space import Space
 from equipoise.metrics.base import Metric
 from equipoise.metrics.catalogue import builtin
 
 AVERAGES = ("micro", "macro", "weighted")
 _INDEX_UNITS = ("fraction", "correlation", "index", "cosine")
 """Units whose figures people multiply by 100."""
+_STANDARD_SPACE = ("Silhouette", "MeanCosine", "NormDepth")
+"""Metrics of embedding spaces that are defined alike everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,12 @@ class Measure:
     @property
     def is_share(self) -> bool:
         """Whether people print it in percent as well."""
-        return self._declared.unit in _INDEX_UNITS
+        return self.is_standard and self._declared.unit in _INDEX_UNITS
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether its name means one thing: diversity and coherence are other quantities elsewhere."""
+        return self._declared.evidence is not Space or self.symbol in _STANDARD_SPACE
 
     @property
     def _declared(self) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import isinf
 
+from equipoise.checks.audit.facts import Need
 from equipoise.checks.audit.row import Figure, Row
 from equipoise.checks.audit.span import SLACK, digits
 from equipoise.checks.audit.violation import Violation, accusing, widest
@@ -20,20 +21,25 @@ _WHY = {
     "MAP": "every precision that is summed within {j} is summed within {k}, and R stays the same",
 }
 
+_JUDGED = ("HR", "MRR", "nDCG", "MAP", "P")
+"""Where one of these stands alongside, recall is over relevant items, and not over nearest neighbours."""
 _CAPPED = "see whether the columns were swapped; recall over min(R, k) may fall, and is spelled R(capped)@k"
 
 
 def falling(row: Row) -> Iterator[Violation]:
     """EQ402: a figure that falls as the cutoff grows, and cannot."""
-    for symbol in ("HR", "R", "MaxOntSim"):
+    for symbol in ("HR", "MaxOntSim"):
         yield from _never_falls(row.series(symbol), _WHY[symbol])
+    judged = any(each.measure.symbol in _JUDGED for each in row.figures)
+    fixed = judged and Need.FIXED_RELEVANT not in row.denied
+    yield from _never_falls(row.series("R"), _WHY["R"], () if fixed else (Need.FIXED_RELEVANT,))
     yield from _never_falls(row.series("MRR", cut=False), _WHY["MRR"])
     whole = row.one("MAP")
     yield from _never_falls([*row.series("MAP", norm="R"), *([whole] if whole else [])], _WHY["MAP"])
     yield from _precision(row.series("P"))
 
 
-def _never_falls(series: Sequence[Figure], why: str) -> Iterator[Violation]:
+def _never_falls(series: Sequence[Figure], why: str, needs: tuple[Need, ...] = ()) -> Iterator[Violation]:
     found = []
     for first, second in combinations(series, 2):
         if first.k < second.k and first.span.above(second.span):
@@ -41,7 +47,7 @@ def _never_falls(series: Sequence[Figure], why: str) -> Iterator[Violation]:
             gap = first.span.low - second.span.high
             sentence = f"{first} is above {second}, and a larger cutoff cannot lower it"
             remedy = _CAPPED if first.measure.symbol == "R" else ""
-            found.append((gap, Violation((first, second), sentence, steps, remedy=remedy)))
+            found.append((gap, Violation((first, second), sentence, steps, needs, remedy=remedy)))
     yield from widest(found)
 
 

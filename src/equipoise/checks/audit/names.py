@@ -18,7 +18,9 @@ _PERCENT = re.compile(
     r"\s*[\(\[]\s*(?:in )?(?:%|percent|pct)\s*[\)\]]|\s+in (?:%|percent)$|[_ ](?:pct|percent)$|\s*%$"
 )
 _NO_LEVEL = re.compile(
-    r"(?i)(?<![^\W_])(?:delta|diff|difference|improvement|change|gap|p[-_ ]?value|time|loss)(?![^\W_])|[Δ∆]"
+    r"(?i)(?<![^\W_])(?:delta|diff|differences?|improvements?|improv\.?|impr?\.|changes?|gap|time|loss|"
+    r"p[-_ ]?value|increase|decrease|(?-i:[Dd]rop)|degradation|lift|uplift|vs\.?|versus|relative|"
+    r"(?<!information )(?<!cumulative )gains?(?!\s*=))(?![^\W_])|[Δ∆δ]"
 )
 _INTERVAL, _END = r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?", r"(?:[ _-]?(?:bound|ci|end))?$"
 _ROLES = (

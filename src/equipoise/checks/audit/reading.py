@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from equipoise.checks.audit.differences import without_differences
 from equipoise.checks.audit.disproof import disproved
 from equipoise.checks.audit.drafts import CHOSEN, Column, Draft, drafts_of, last_word
 from equipoise.checks.audit.facts import Facts, Need, facts_of
@@ -58,6 +59,8 @@ class Reading:
     over: frozenset[Column]
     unsure: frozenset[Column]
     labels: Mapping[Column, str]
+    differences: tuple[str, ...] = ()
+    """The rows and columns that hold differences of metric values."""
 
     @property
     def unsigned(self) -> frozenset[Column]:
@@ -80,7 +83,7 @@ class Reading:
 
 def reading_of(published: Published, declared: Declared) -> Reading:
     """The rows of a table, and which of its columns have no sign of their unit."""
-    drafts = [(record, drafts_of(record)) for record in published.records]
+    drafts, differences = without_differences([(each, drafts_of(each)) for each in published.records])
     every = [each for _, found in drafts for each in found if each.measure.is_share]
     unsigned = [each for each in every if each.percent is None]
     over = frozenset(each.column for each in unsigned if each.is_over)
@@ -92,7 +95,7 @@ def reading_of(published: Published, declared: Declared) -> Reading:
         for row in _rows(record, found, published.name, declared)
     ]
     unsure = frozenset(labels) - over if over else frozenset()
-    return Reading(published.name, tuple(rows), over, unsure, labels)
+    return Reading(published.name, tuple(rows), over, unsure, labels, tuple(differences))
 
 
 def _rows(record: Record, drafts: Sequence[Draft], table: str, declared: Declared) -> Iterator[RowDraft]:
