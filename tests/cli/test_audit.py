@@ -256,3 +256,42 @@ def test_exports_scored_like_a_library_carry_its_name_and_are_not_accused(
     done = eq("audit", name)
     assert done.exit_code == 0, done.stdout
     assert "Nothing here is impossible" in done.stdout
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, folder: Path) -> None:
+    (folder / "tables").mkdir()
+    write(folder / "tables", "a.json", '{"HR@1": 0.31, "HR@5": ')
+    write(folder / "tables", "b.csv", "system,HR@1,HR@5\na,0.31,0.52\n")
+    write(folder / "tables", "c.csv", "system,n,HR@1\na,0,0.52\n")
+    done = eq("audit", "tables")
+    assert done.exit_code == 3
+    assert "2 figures of 1 row" in done.stdout
+    assert "a.json" in done.stderr
+    assert "c.csv" in done.stderr
+    data = json.loads(eq("audit", "tables", "--json").stdout)
+    assert len(data["tables"][0]["failures"]) == 2
+    write(folder / "tables", "d.csv", "system,HR@1,HR@5\na,0.52,0.31\n")
+    assert eq("audit", "tables").exit_code == 1
+
+
+def test_a_table_that_cannot_be_read_does_not_stop_the_others(eq, folder: Path) -> None:
+    good = write(folder, "good.csv", "system,HR@1\na,0.31\n")
+    done = eq("audit", "missing.csv", good)
+    assert done.exit_code == 3
+    assert "1 figure of 1 row" in done.stdout
+    assert "missing.csv" in done.stderr
+    assert eq("audit", "missing.csv", "absent.csv").exit_code == 2
+
+
+def test_a_folder_without_a_single_readable_file_is_an_error(eq, folder: Path) -> None:
+    (folder / "tables").mkdir()
+    write(folder / "tables", "a.json", "{")
+    assert eq("audit", "tables").exit_code == 2
+
+
+def test_options_give_the_unit_of_shares_without_a_sign(eq, folder: Path) -> None:
+    table = write(folder, "table.csv", "system,MRR\na,1.04\nb,0.61\nc,0.58\n")
+    assert eq("audit", table).exit_code == 1
+    assert eq("audit", table, "--percent").exit_code == 0
+    assert eq("audit", table, "--fractions").exit_code == 1
+    assert eq("audit", table, "--percent", "--fractions").exit_code == 2

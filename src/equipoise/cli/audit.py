@@ -9,7 +9,7 @@ import click
 from equipoise.checks.audit import Audit, audit_table
 from equipoise.cli import exits, options
 from equipoise.cli.output import Output, pass_output
-from equipoise.errors import ParameterError
+from equipoise.errors import EquipoiseError, ParameterError
 
 HELP = """
 \b
@@ -23,7 +23,11 @@ TSV, Markdown, LaTeX or a folder of such files, ours or someone else's, or - for
 Printed digits are respected: only what no value behind them allows is called impossible, and each
 finding shows its steps.
 
-Exit code 1 when something is impossible or does not mean what it seems to, 0 when nothing is.
+A column of shares without a percent sign is read as percent or as fractions by all of its values;
+--percent and --fractions decide it. A file that cannot be read is reported, and the others are audited.
+
+Exit code 1 when something is impossible or does not mean what it seems to, 3 when some files could not
+be read, 0 otherwise.
 """
 
 
@@ -36,15 +40,30 @@ Exit code 1 when something is impossible or does not mean what it seems to, 0 wh
 @click.option(
     "--map-over-relevant", is_flag=True, help="MAP is divided by relevant items, not by those found."
 )
+@click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
+@click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")
 @options.output_options
 @pass_output
 def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
     """See ``HELP``."""
     if not tables:
         raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
-    audits = [audit_table(Path(table), n=n, **declared) for table in tables]
+    audits: list[Audit] = []
+    failures: list[EquipoiseError] = []
+    for table in tables:
+        try:
+            audits.append(audit_table(Path(table), n=n, **declared))
+        except EquipoiseError as error:
+            failures.append(error)
+    if not audits:
+        raise failures[0]
     _show(out, audits)
-    return exits.GATE_FAILED if any(each.issues for each in audits) else exits.DONE
+    failures += [failure for each in audits for failure in each.failures]
+    for failure in failures:
+        exits.report(failure, out)
+    if any(each.issues for each in audits):
+        return exits.GATE_FAILED
+    return exits.FAILED_UNITS if failures else exits.DONE
 
 
 def _show(out: Output, audits: list[Audit]) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from equipoise.checks.audit.facts import Need, count, is_fact
 from equipoise.checks.audit.laws import MISLEADING
 from equipoise.checks.audit.names import is_metric, named, nearest
 from equipoise.checks.audit.parts import NAMES, PARTS
-from equipoise.checks.audit.reading import Declared, reading_of
+from equipoise.checks.audit.reading import Declared, Reading, reading_of
 from equipoise.checks.audit.row import Table
 from equipoise.checks.audit.sums import is_count, is_total, sum_name
 from equipoise.checks.audit.verdicts import findings_of
@@ -19,12 +21,11 @@ from equipoise.checks.base import listed
 from equipoise.data.published import Published, read_published
 from equipoise.data.published.printed import printed
 from equipoise.data.published.record import Cell
-from equipoise.data.text import PathLike
-from equipoise.errors import InputError, UnknownNameError
+from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.markup import findings_table
 from equipoise.types import Finding, Severity
 
-Source = PathLike | Mapping[Any, Any] | Sequence[Any]
+Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Audit:
     tables: tuple[Table, ...]
     findings: tuple[Finding, ...]
     unread: tuple[str, ...] = ()
+    failures: tuple[EquipoiseError, ...] = ()
+    """Why files of a folder could not be read."""
 
     @property
     def issues(self) -> tuple[Finding, ...]:
@@ -93,6 +96,9 @@ class Audit:
                 for each in self.findings
             ],
             "unread": list(self.unread),
+            "failures": [
+                {"code": each.code, "sentence": each.sentence, "hint": each.hint} for each in self.failures
+            ],
         }
 
 
@@ -104,13 +110,17 @@ def audit_table(
     binary: bool = False,
     no_ties: bool = False,
     map_over_relevant: bool = False,
+    fractions: bool = False,
+    percent: bool = False,
 ) -> Audit:
     """Look for figures that cannot be: in a file, in every table of a folder, or in values as JSON has them.
 
     ``n`` is the number of units behind each figure. ``one_relevant`` declares that every unit has one
     relevant item, ``binary`` that items are relevant without grades, ``no_ties`` that every unit is a hit
     or a miss, ``map_over_relevant`` that average precision is divided by the relevant items and not by
-    those found. What cannot be only under an assumption that nobody declared is a note.
+    those found. ``fractions`` and ``percent`` give the unit of all shares without a percent sign; otherwise
+    the values of each column decide. What cannot be only under an assumption that nobody declared is a note.
+    Files of a folder that cannot be read are kept in ``failures``.
 
     >>> audit = audit_table({"HR@1": "0.3333", "P@1": "1.0000", "MRR": "0.5361"})
     >>> [finding.code for finding in audit.impossible]
@@ -121,16 +131,23 @@ def audit_table(
     flags = {Need.ONE_RELEVANT: one_relevant, Need.BINARY: binary or one_relevant, Need.HITS: no_ties}
     flags[Need.OVER_RELEVANT] = map_over_relevant or one_relevant
     flags[Need.FIXED_RELEVANT] = one_relevant or binary or map_over_relevant
+    flags[Need.FRACTIONS] = fractions
+    if fractions and percent:
+        raise ParameterError("shares are fractions or percent, not both", hint="give one of the two options")
     needs = frozenset(need for need, said in flags.items() if said)
-    declared = Declared(None if n is None else count(n, "n"), needs)
-    sources = read_published(source, _known)
+    unit = percent if fractions or percent else None
+    declared = Declared(None if n is None else count(n, "n"), needs, unit)
+    failures: list[EquipoiseError] = []
+    sources = read_published(source, _known, failures.append)
+    if failures and not any(each.records for each in sources):
+        raise failures[0]
     _refuse_unknown(sources)
     tables: list[Table] = []
     findings: dict[Finding, None] = {}
     differences: list[str] = []
     for published in sources:
-        if published.records:
-            reading = reading_of(published, declared)
+        reading = _reading(published, declared, failures if _is_folder(source) else None)
+        if reading is not None:
             tables.append(reading.table(reading.over))
             findings.update(dict.fromkeys(findings_of(reading)))
             differences += reading.differences
@@ -139,7 +156,9 @@ def audit_table(
     unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
     unread += [f"{label} (differences)" for label in differences]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
-    found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)))
+    found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)), tuple(failures))
+    if failures and not tables:
+        raise failures[0]
     if not found.figures and not found.parts and not differences:
         beside = dict.fromkeys(f"{cell.label} {cell.text!r}" if cell.text else cell.label for cell in dark)
         raise InputError(
@@ -147,6 +166,25 @@ def audit_table(
             hint="a figure is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
         )
     return found
+
+
+def _is_folder(source: Source) -> bool:
+    return isinstance(source, str | PathLike) and Path(source).is_dir()
+
+
+def _reading(
+    published: Published, declared: Declared, failures: list[EquipoiseError] | None
+) -> Reading | None:
+    """The reading of a table; of a folder, an error is kept with the name of its file."""
+    if not published.records:
+        return None
+    try:
+        return reading_of(published, declared)
+    except EquipoiseError as error:
+        if failures is None:
+            raise
+        failures.append(type(error)(f"{published.name}: {error.sentence}", hint=error.hint))
+        return None
 
 
 def _undeciphered(published: Published) -> list[Cell]:

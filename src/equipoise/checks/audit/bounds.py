@@ -31,8 +31,16 @@ def out_of_bounds(row: Row) -> Iterator[Violation]:
             f"{figure} is out of bounds: {figure.measure} is {reach}",
             (figure.read, f"{figure.measure} is {reach}"),
             (Need.MEAN_RANK,) if _may_be_a_miss_rate(row, figure) else (),
-            remedy="if it is a mean rank, call it so: Mean Rank" if _may_be_a_miss_rate(row, figure) else "",
+            remedy=_remedy(row, figure),
         )
+
+
+def _remedy(row: Row, figure: Figure) -> str:
+    if _may_be_a_miss_rate(row, figure):
+        return "if it is a mean rank, call it so: Mean Rank"
+    if figure.measure.is_share and not figure.printed.percent and not row.own and figure.span.low > 1:
+        return "most values of its column are at most 1; if the column is percent, run again with --percent"
+    return ""
 
 
 def _may_be_a_miss_rate(row: Row, figure: Figure) -> bool:

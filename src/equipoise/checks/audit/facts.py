@@ -61,6 +61,7 @@ class Need(StrEnum):
     EXPECTED = "the row gives what luck earns in the long run and was not measured"
     MEAN_RANK = "MR is a mean rank, and no miss rate"
     FRACTIONS = "the figures are fractions, and not percent below 1"
+    PLAIN_MEAN = "the average is the plain mean of what the table shows"
     FIXED_RELEVANT = (
         "recall is over the same relevant items at every cutoff, and not ANN recall, the overlap of the k "
         "nearest neighbours"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.checks.audit import (
+    averages,
     best_of,
     bounds,
     chance,
@@ -43,6 +44,7 @@ LAWS: tuple[tuple[Check, Law], ...] = (
     (parts.CONSTANT, parts.parts_of_the_data),
     (parts.REVERSED, parts.reversed_parts),
     (parts.SUMS, parts.unlike_its_parts),
+    (averages.CHECK, averages.wrong_averages),
 )
 MISLEADING = frozenset({best_of.CHECK.code, parts.CONSTANT.code, parts.REVERSED.code})
 """What these find can be, and does not mean what it seems to."""

@@ -30,6 +30,8 @@ class Declared:
 
     n: int | None = None
     needs: frozenset[Need] = frozenset()
+    percent: bool | None = None
+    """The unit of all shares without a sign; None leaves it to the table."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +88,23 @@ def reading_of(published: Published, declared: Declared) -> Reading:
     drafts, differences = without_differences([(each, drafts_of(each)) for each in published.records])
     every = [each for _, found in drafts for each in found if each.measure.is_share]
     unsigned = [each for each in every if each.percent is None]
-    over = frozenset(each.column for each in unsigned if each.is_over)
+    signed = any(each.percent and not each.is_sum for each in every)
+    told = any(each.label == "unit" for record in published.records for each in record.said)
+    over = _percent_columns(unsigned, declared.percent, known_percent=signed or told)
     labels = {each.column: each.cell.label for each in unsigned}
     rows = [
         row
-        for record, found in drafts
+        for at, (record, found) in enumerate(drafts)
         if found or others_of(record)
-        for row in _rows(record, found, published.name, declared)
+        for row in _rows(at, record, found, published.name, declared)
     ]
-    unsure = frozenset(labels) - over if over else frozenset()
+    unsure = frozenset(labels) - over if over and declared.percent is None else frozenset()
     return Reading(published.name, tuple(rows), over, unsure, labels, tuple(differences))
 
 
-def _rows(record: Record, drafts: Sequence[Draft], table: str, declared: Declared) -> Iterator[RowDraft]:
+def _rows(
+    at: int, record: Record, drafts: Sequence[Draft], table: str, declared: Declared
+) -> Iterator[RowDraft]:
     """A row for each group of figures that rest on the same units."""
     facts = facts_of(record.cells, record.name or table, record.said)
     facts = _declared(facts, declared, record.name)
@@ -118,8 +124,46 @@ def _rows(record: Record, drafts: Sequence[Draft], table: str, declared: Declare
                 or any(map(_AVERAGE.match, _words(name))),
                 own=bool(own) and all(each.cell.exact for each in own),
                 chosen=_is_chosen(last_word(group), facts, untuned),
+                label=record.name,
+                record=at,
+                group=group,
+                header=_header(record),
             )
             yield RowDraft(frame, tuple(own))
+
+
+LARGEST_SLIP = 2.0
+"""A share above 1 in a column of fractions; what is larger is percent."""
+
+
+def _percent_columns(
+    unsigned: Sequence[Draft], declared: bool | None, *, known_percent: bool
+) -> frozenset[Column]:
+    """The columns that are percent, by all of their values.
+
+    A value above 1 makes a column percent, unless it is an exception: most values of every such column are at
+    most 1, none is much above, and nothing else in the table is percent. Then the value is impossible.
+    """
+    columns: dict[Column, list[Draft]] = {}
+    for each in unsigned:
+        columns.setdefault(each.column, []).append(each)
+    if declared is not None:
+        return frozenset(columns) if declared else frozenset()
+    over = {column: drafts for column, drafts in columns.items() if any(each.is_over for each in drafts)}
+    slips = not known_percent and all(map(_is_slip, over.values()))
+    return frozenset() if slips else frozenset(over)
+
+
+def _is_slip(column: Sequence[Draft]) -> bool:
+    above = [each for each in column if each.is_over]
+    small = all(each.number.low <= LARGEST_SLIP and not each.proven_percent for each in above)
+    return small and len(column) >= 3 * len(above)
+
+
+def _header(record: Record) -> str:
+    """The label of the cell that gives the record its name."""
+    first = record.name.rpartition("/")[2].partition(", ")[0]
+    return next((cell.label for cell in record.cells if cell.text and cell.text == first), "")
 
 
 def _on_the_same_units(drafts: list[Draft], n: int | None) -> list[list[Draft]]:

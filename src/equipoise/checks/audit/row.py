@@ -66,6 +66,13 @@ class Row:
     averaged: bool = False
     own: bool = False
     chosen: bool = False
+    label: str = ""
+    """The name of its record in the table, and ``record`` its number there."""
+    record: int = 0
+    group: str = ""
+    """What its columns share, such as a data set."""
+    header: str = ""
+    """The label of the column that names the rows."""
 
     @cached_property
     def _by_symbol(self) -> dict[str, list[Figure]]:

@@ -132,7 +132,7 @@ def _unless_percent(reading: Reading, seen: Seen) -> Seen:
     doubted = replace(
         seen.violation,
         needs=(*seen.violation.needs, Need.FRACTIONS),
-        remedy="write a percent sign if they are percent, and at least two digits more if they are not",
+        remedy="write a percent sign if they are percent; if they are fractions, run again with --fractions",
     )
     return replace(seen, violation=doubted)
 

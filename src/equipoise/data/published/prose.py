@@ -17,6 +17,10 @@ _OVER_RELEVANT = re.compile(
     r"\\?min\s*\\?[({]\s*k\s*,\s*\|?\s*(?:R|(?:num_|number of )?relevant\w*)\s*\|?\s*\\?[)}]", re.IGNORECASE
 )
 _LIKE = re.compile(r"\bScored like ([\w-]+)")
+_PERCENT = re.compile(
+    r"(?:\bin|\bas)\s+(?:percent|percentages?|\\?%)|\bpercentages\b|(?:×|\\times|\bx|\btimes)\s*100\b",
+    re.IGNORECASE,
+)
 _BROAD = re.compile(r"\s+")
 
 
@@ -35,4 +39,6 @@ def said_in(text: str) -> tuple[Said, ...]:
     # A caption of this program; it escapes what Markdown or LaTeX would take for markup.
     if match := _LIKE.search(plain(flat)):
         found.append(Said("like", match[1], match[0]))
+    if match := _PERCENT.search(flat):
+        found.append(Said("unit", "percent", match[0]))
     return tuple(found)

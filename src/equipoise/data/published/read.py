@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from equipoise.data.published.prose import said_in
 from equipoise.data.published.record import Known, Published, Record, Said
 from equipoise.data.tables import DELIMITERS
 from equipoise.data.text import STDIN, PathLike, TextFile, open_text, shown
-from equipoise.errors import FormatError, InputError
+from equipoise.errors import EquipoiseError, FormatError, InputError
 
 FORMATS = {
     ".json": "json",
@@ -36,14 +36,21 @@ _BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
 """Files of a run directory that hold no figures of the whole."""
 
 
-def read_published(source: PathLike | Mapping[Any, Any] | Sequence[Any], known: Known) -> list[Published]:
+Failed = Callable[[EquipoiseError], None]
+"""What to do about a file of a folder that cannot be read."""
+
+
+def read_published(
+    source: PathLike | Mapping[Any, Any] | Sequence[Any], known: Known, failed: Failed | None = None
+) -> list[Published]:
     """The figures of a file, of every file of a folder, or of values as JSON would hold them.
 
-    ``known`` says whether a label names a figure. A file without any has no records.
+    ``known`` says whether a label names a figure. A file without any has no records. A file of a folder that
+    cannot be read is an error, unless ``failed`` takes it: then the other files are read.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        return list(_in_folder(path, known)) if path.is_dir() else read_file(path, known)
+        return list(_in_folder(path, known, failed)) if path.is_dir() else read_file(path, known)
     return _tables("the table", _with_digits(source), known)
 
 
@@ -103,7 +110,7 @@ def _grids(file: TextFile, form: str, known: Known) -> tuple[list[Grid], list[Re
     return text_parts(file, known) if form == "text" else markdown_parts(file, known)
 
 
-def _in_folder(folder: Path, known: Known) -> Iterator[Published]:
+def _in_folder(folder: Path, known: Known, failed: Failed | None) -> Iterator[Published]:
     """Every table below a folder; of a run directory, its result alone."""
     found = False
     for at, folders, files in os.walk(folder):
@@ -112,7 +119,12 @@ def _in_folder(folder: Path, known: Known) -> Iterator[Published]:
         for name in names:
             if Path(name).suffix.casefold() in FORMATS and name not in _BESIDE:
                 found = True
-                yield from read_file(Path(at) / name, known)
+                try:
+                    yield from read_file(Path(at) / name, known)
+                except EquipoiseError as error:
+                    if failed is None:
+                        raise
+                    failed(error)
     if not found:
         raise InputError(
             f"there is no table in the folder {folder}", hint=f"tables end in {', '.join(FORMATS)}"

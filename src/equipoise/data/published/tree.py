@@ -13,7 +13,10 @@ from equipoise.data.text import TextFile
 
 VALUES = ("value", "mean", "score", "estimate")
 _ENDS = ("interval", "ci", "ci95", "confidence_interval")
-_NAMES = ("system", "model", "model_name", "name", "run", "method", "strategy", "mode", "dataset", "task")
+_NAMES = (
+    *("system", "model", "model_name", "name", "run", "method", "strategy", "mode", "dataset", "task"),
+    *("pooling", "class", "language", "category"),
+)
 _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
 """What stands beside every figure that this program writes."""
 _PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
