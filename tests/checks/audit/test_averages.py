@@ -55,7 +55,7 @@ def test_one_wrong_average_among_right_ones_is_found() -> None:
         )
     (found,) = audit_table(rows).findings
     assert found.code == "EQ417"
-    assert found.sentence.startswith("m2/Average")
+    assert found.subject == "m2/Average"
 
 
 def test_averages_over_columns_that_are_not_shown_are_only_noted() -> None:

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.checks.audit.facts import Need, count, is_fact
+from equipoise.checks.audit.formula import Formula
 from equipoise.checks.audit.laws import MISLEADING
 from equipoise.checks.audit.names import is_metric, named, nearest
 from equipoise.checks.audit.parts import NAMES, PARTS
 from equipoise.checks.audit.reading import Declared, Reading, reading_of
 from equipoise.checks.audit.row import Table
-from equipoise.checks.audit.sums import is_count, is_total, sum_name
-from equipoise.checks.audit.verdicts import findings_of
+from equipoise.checks.audit.scored import Compared, Scored
+from equipoise.checks.audit.sums import is_count, is_total, key_of, sum_name
+from equipoise.checks.audit.verdicts import findings_about, findings_of
 from equipoise.checks.base import listed
 from equipoise.data.published import Published, read_published
 from equipoise.data.published.printed import printed
@@ -151,6 +153,7 @@ def audit_table(
             tables.append(reading.table(reading.over))
             findings.update(dict.fromkeys(findings_of(reading)))
             differences += reading.differences
+    findings.update(dict.fromkeys(findings_about(_compared(sources))))
     dark = [cell for each in sources for cell in _undeciphered(each)]
     unread = [label for each in sources for label in _unread(each.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
@@ -166,6 +169,23 @@ def audit_table(
             hint="a figure is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
         )
     return found
+
+
+def _compared(sources: Sequence[Published]) -> Compared:
+    """The systems of all files, with the formulas of their files."""
+    stated: dict[str, list[Formula]] = {}
+    for each in sources:
+        formulas = stated.setdefault(_file(each), [])
+        formulas += [found for line in each.formulas if (found := Formula.parse(line))]
+    systems = [
+        Scored.of(system, _file(each), stated[_file(each)]) for each in sources for system in each.systems
+    ]
+    return Compared(sources[0].name if sources else "", tuple(each for each in systems if each.numbers))
+
+
+def _file(published: Published) -> str:
+    """The file of a table, which its name begins with."""
+    return published.name.partition(", ")[0]
 
 
 def _is_folder(source: Source) -> bool:
@@ -195,7 +215,7 @@ def _undeciphered(published: Published) -> list[Cell]:
 
 def _known(label: str) -> bool:
     """Whether the audit knows what stands beside a label."""
-    return is_metric(label) or is_count(label) or label.strip().casefold() in NAMES
+    return is_metric(label) or is_count(label) or key_of(label) in NAMES
 
 
 def _unread(labels: Sequence[str]) -> list[str]:
@@ -206,12 +226,7 @@ def _unread(labels: Sequence[str]) -> list[str]:
 
 def _is_read(label: str) -> bool:
     """Whether a number beside this label is used: a figure, an end of an interval, a count or a part."""
-    return (
-        named(label) is not None
-        or is_count(label)
-        or is_fact(label)
-        or label.strip().casefold() in NAMES | PARTS
-    )
+    return named(label) is not None or is_count(label) or is_fact(label) or key_of(label) in NAMES | PARTS
 
 
 def _refuse_unknown(sources: Iterable[Published]) -> None:

@@ -81,10 +81,11 @@ def _violations(average: Average, wrong: Sequence[Figure], *, other_scope: bool)
         rows = counted(len(average.members), average.over)
         yield Violation(
             (figure,),
-            f"{average.row.name}: {figure} is not the mean of its {rows}, {mean}",
+            f"{figure} is not the mean of its {rows}, {mean}",
             (values, f"their mean is {mean}", figure.read),
             (Need.PLAIN_MEAN,) if other_scope or not average.plain else (),
             remedy="say over what the average is, and with which weights",
+            subject=average.row.name,
         )
 
 

@@ -41,12 +41,11 @@ LAWS: tuple[tuple[Check, Law], ...] = (
     (bounds.CHECK, bounds.out_of_bounds),
     (units.CHECK, units.mixed_units),
     (best_of.CHECK, best_of.chosen_on_same_units),
-    (parts.CONSTANT, parts.parts_of_the_data),
-    (parts.REVERSED, parts.reversed_parts),
-    (parts.SUMS, parts.unlike_its_parts),
     (averages.CHECK, averages.wrong_averages),
 )
-MISLEADING = frozenset({best_of.CHECK.code, parts.CONSTANT.code, parts.REVERSED.code})
+MISLEADING = frozenset(
+    check.code for check in (best_of.CHECK, parts.CONSTANT, parts.REVERSED, parts.COLLAPSE)
+)
 """What these find can be, and does not mean what it seems to."""
 BY_LUCK_TOO = (identities.CHECK, monotone.CHECK, chance.CHECK, bounds.CHECK)
 """The laws for a row of chance levels: expectations, which may rest on shuffles of their own each."""
@@ -103,4 +102,4 @@ option or a column of the table declares it.""",
 from equipoise.checks.audit import audit_table
 audit_table({"Median Rank": "3.00", "MAP (%)": "93.45"}).findings""",
 )
-CHECKS: tuple[Check, ...] = (*(check for check, _ in LAWS), CONDITIONAL)
+CHECKS: tuple[Check, ...] = (*(check for check, _ in (*LAWS, *parts.LAWS)), CONDITIONAL)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
+from equipoise.checks.audit import parts
 from equipoise.checks.audit.drafts import Column
 from equipoise.checks.audit.facts import Need
 from equipoise.checks.audit.laws import CONDITIONAL, LAWS, condition, violated
 from equipoise.checks.audit.reading import Reading, RowDraft
 from equipoise.checks.audit.row import Row, Table
+from equipoise.checks.audit.scored import Compared
 from equipoise.checks.audit.violation import Violation, complaint, undeclared
 from equipoise.checks.base import Check, Complaint
 from equipoise.types import Finding, Severity
@@ -65,6 +67,18 @@ def findings_of(reading: Reading) -> list[Finding]:
     ]
     accused = [_finding(each.check, complaint(each.thing, each.violation)) for each in told]
     return [*accused, *(_finding(CONDITIONAL, note) for note in notes)]
+
+
+def findings_about(compared: Compared) -> list[Finding]:
+    """What is wrong with scores and their parts, once per system and number."""
+    found: dict[tuple[str, str, str], Finding] = {}
+    for check, law in parts.LAWS:
+        for violation in law(compared):
+            subject = complaint(compared, violation)
+            found.setdefault(
+                (check.code, subject.subject, violation.sentence.split()[0]), _finding(check, subject)
+            )
+    return list(found.values())
 
 
 def _seen(table: Table) -> list[Seen]:

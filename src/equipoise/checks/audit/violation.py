@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.checks.audit.facts import Need
 from equipoise.checks.audit.row import Figure, Row, Table
+from equipoise.checks.audit.scored import Compared
 from equipoise.checks.base import Complaint
 
 
@@ -26,6 +27,8 @@ class Violation:
     needs: tuple[Need, ...] = ()
     quiet: bool = False
     remedy: str = ""
+    subject: str = ""
+    """Of what in a table it speaks; empty for the thing that the law looked at."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -42,25 +45,25 @@ Law = Callable[[Any], Iterator[Violation]]
 """A law looks at a row or at a whole table."""
 
 
-def undeclared(thing: Row | Table, violation: Violation) -> list[Need]:
+def undeclared(thing: Row | Table | Compared, violation: Violation) -> list[Need]:
     """The needs of a violation that nobody declared."""
     assumed = thing.facts.assumed if isinstance(thing, Row) else frozenset()
     return [need for need in violation.needs if need not in assumed]
 
 
-def denied(thing: Row | Table, violation: Violation) -> bool:
+def denied(thing: Row | Table | Compared, violation: Violation) -> bool:
     """Whether a need of the violation is known not to hold, so that there is nothing to say."""
     return isinstance(thing, Row) and bool(set(violation.needs) & thing.denied - thing.facts.assumed)
 
 
-def complaint(thing: Row | Table, violation: Violation) -> Complaint:
+def complaint(thing: Row | Table | Compared, violation: Violation) -> Complaint:
     """The violation as a check says it."""
     told = thing.facts.told if isinstance(thing, Row) else {}
     held = [
         f"given that {need}" + (f', as the text says: "{told[need]}"' if need in told else "")
         for need in violation.needs
     ]
-    name = thing.name or "the table"
+    name = violation.subject or thing.name or "the table"
     return Complaint(name, violation.sentence, (*held, *violation.steps), violation.remedy)
 
 
@@ -68,7 +71,7 @@ def accusing(law: Law) -> Callable[[Any], Iterator[Complaint]]:
     """The function of a check: the violations of a law whose needs are all declared."""
 
     @wraps(law)
-    def complaints(thing: Row | Table) -> Iterator[Complaint]:
+    def complaints(thing: Row | Table | Compared) -> Iterator[Complaint]:
         for violation in law(thing):
             if not undeclared(thing, violation) and not denied(thing, violation):
                 yield complaint(thing, violation)

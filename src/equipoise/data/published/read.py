@@ -15,6 +15,7 @@ from equipoise.data.published.latex import latex_grids
 from equipoise.data.published.markdown import markdown_parts, text_parts
 from equipoise.data.published.prose import said_in
 from equipoise.data.published.record import Known, Published, Record, Said
+from equipoise.data.published.system import formulas_of, of_outline, of_records, of_tree
 from equipoise.data.tables import DELIMITERS
 from equipoise.data.text import STDIN, PathLike, TextFile, open_text, shown
 from equipoise.errors import EquipoiseError, FormatError, InputError
@@ -71,12 +72,17 @@ def read_file(path: PathLike, known: Known) -> list[Published]:
         return _tables(file.name, value, known)
     grids, listed = _grids(file, form, known)
     said = said_in(file.text) if form in ("markdown", "text", "latex") else ()
-    tables = [
-        Published(grid.name, _saying(records_of(grid, known), said), tuple(numbered(grid, known)))
-        for grid in grids
-    ]
+    tables = [_table(grid, known, said) for grid in grids]
     alone = [Published(file.name, (record,)) for record in _saying(listed, said)]
+    if form in ("markdown", "text"):
+        lines = tuple(line for line in file.text.splitlines() if "=" in line)
+        alone.append(Published(file.name, (), (), tuple(of_outline(file.text)), lines))
     return [*tables, *alone] or [Published(file.name, ())]
+
+
+def _table(grid: Grid, known: Known, said: tuple[Said, ...]) -> Published:
+    records = _saying(records_of(grid, known), said)
+    return Published(grid.name, records, tuple(numbered(grid, known)), tuple(of_records(records)))
 
 
 def _saying(records: Sequence[Record], said: tuple[Said, ...]) -> tuple[Record, ...]:
@@ -99,7 +105,11 @@ def _tables(name: str, value: Any, known: Known) -> list[Published]:
     """The tables of a value as JSON has it; all labels are told with the first."""
     tables = [Published(name, tuple(records)) for records in tree.tables_of(value, known)]
     first, *more = tables or [Published(name, ())]
-    return [replace(first, labels=tuple(tree.labels_of(value, known))), *more]
+    labels = tuple(tree.labels_of(value, known))
+    return [
+        replace(first, labels=labels, systems=tuple(of_tree(value)), formulas=tuple(formulas_of(value))),
+        *more,
+    ]
 
 
 def _grids(file: TextFile, form: str, known: Known) -> tuple[list[Grid], list[Record]]:

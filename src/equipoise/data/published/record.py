@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,9 +44,22 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class System:
+    """All numbers of a system as they are printed, each under the labels that lead to it."""
+
+    name: str
+    numbers: Mapping[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
-    """All records of a source; ``labels`` are those of numbers, read or not."""
+    """All records of a source; ``labels`` are those of numbers, read or not.
+
+    ``systems`` are all numbers of the file by system, and ``formulas`` lines that may define a score.
+    """
 
     name: str
     records: tuple[Record, ...]
     labels: tuple[str, ...] = ()
+    systems: tuple[System, ...] = ()
+    formulas: tuple[str, ...] = ()

@@ -13,13 +13,13 @@ from equipoise.data.text import TextFile
 
 VALUES = ("value", "mean", "score", "estimate")
 _ENDS = ("interval", "ci", "ci95", "confidence_interval")
-_NAMES = (
+NAMES = (
     *("system", "model", "model_name", "name", "run", "method", "strategy", "mode", "dataset", "task"),
     *("pooling", "class", "language", "category"),
 )
 _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
 """What stands beside every figure that this program writes."""
-_PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
+PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
 """Parts of result files that hold no figures of the system."""
 _SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
 """Parts whose mere presence says something: a mean over experiments, a choice among configurations."""
@@ -64,16 +64,16 @@ def labels_of(value: Any, known: Known) -> list[str]:
     stack = [value]
     while stack:
         each = stack.pop()
-        if _is_figure(each):
+        if is_figure(each):
             continue
         if isinstance(each, Mapping):
-            found = {str(key): None for key, inner in each.items() if _is_number(inner)}
+            found = {str(key): None for key, inner in each.items() if is_number(inner)}
             every |= found
             beside |= found if any(map(known, found)) else {}
             stack.extend(
                 inner
                 for key, inner in each.items()
-                if key not in (*_PASSED, "settings") and not _holds_a_figure(str(key), inner, known)
+                if key not in (*PASSED, "settings") and not _holds_a_figure(str(key), inner, known)
             )
         elif isinstance(each, Sequence) and not isinstance(each, str):
             stack.extend(each)
@@ -86,11 +86,11 @@ def _records(
     if isinstance(value, Mapping):
         yield from _of_object(value, known, path, around, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        figures = [(str(each["metric"]), each) for each in value if _is_figure(each)]
+        figures = [(str(each["metric"]), each) for each in value if is_figure(each)]
         for cells in _once_each([_figure(label, each) for label, each in figures]):
             yield (*path, "figures"), Record("/".join(path), (*cells, *around))
         for place, each in enumerate([] if figures else value, start=1):
-            named = isinstance(each, Mapping) and any(name in each for name in _NAMES)
+            named = isinstance(each, Mapping) and any(name in each for name in NAMES)
             yield from _records(each, known, path if named else (*path, str(place)), around, (*path, "[]"))
 
 
@@ -109,7 +109,7 @@ def _once_each(cells: list[Cell]) -> Iterator[list[Cell]]:
 def _of_object(
     value: Mapping[Any, Any], known: Known, path: Path, around: tuple[Cell, ...], family: Path
 ) -> Iterator[tuple[Path, Record]]:
-    name = [str(value[each]) for each in _NAMES if isinstance(value.get(each), str)]
+    name = [str(value[each]) for each in NAMES if isinstance(value.get(each), str)]
     path = (*path, ", ".join(name)) if name else path
     cells, facts, deeper = _sorted_out(value, known)
     shared = (*facts, *(each for each in around if each.label not in value))
@@ -130,7 +130,7 @@ def _sorted_out(
     deeper: list[tuple[str, Any]] = []
     for key, inner in value.items():
         label = str(key)
-        if label in _PASSED:
+        if label in PASSED:
             continue
         if label in _SAID_BY_BEING and inner and not _is_scalar(inner):
             facts.append(Cell(label, str(inner)))
@@ -160,7 +160,8 @@ def _by_cutoff(label: str, inner: Any, known: Known) -> list[Cell]:
     return cells if all(known(cell.label) for cell in cells) else []
 
 
-def _is_figure(value: Any) -> bool:
+def is_figure(value: Any) -> bool:
+    """Whether an object is one figure: a metric and its value."""
     return isinstance(value, Mapping) and "metric" in value and any(each in value for each in VALUES)
 
 
@@ -176,7 +177,7 @@ def _figure(label: str, value: Mapping[str, Any]) -> Cell:
     if isinstance(ends, Mapping):
         ends = [ends.get("low", ends.get("lower")), ends.get("high", ends.get("upper"))]
     text = _text(number)
-    if isinstance(ends, list | tuple) and len(ends) == 2 and all(map(_is_number, ends)):
+    if isinstance(ends, list | tuple) and len(ends) == 2 and all(map(is_number, ends)):
         text += f" [{_text(ends[0])}, {_text(ends[1])}]"
     return Cell(label, text, _text(value.get("n")), exact=value.keys() >= _OWN)
 
@@ -185,7 +186,8 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value of a JSON file is a number."""
     return isinstance(value, int | float | Digits) and not isinstance(value, bool)
 
 
