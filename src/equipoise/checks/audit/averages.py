@@ -142,14 +142,24 @@ def _bare(name: str) -> str:
 
 
 def _wrong(average: Average) -> list[Figure]:
-    """The figures of an average that are not the mean, unless another way to average explains them all."""
-    wrong = [each for each in average.shared if not _is_mean(average.row, each, average.members)]
+    """The figures of an average that are not the mean, plain or with sizes as weights.
+
+    The weights that explain most figures are taken. Some of the rows may explain all of them.
+    """
+    ways: list[Sequence[float]] = [(), *_sizes(average.members)]
+    wrong = min((_missed(average, weights) for weights in ways), key=len)
     return [] if not wrong or _explained(average) else wrong
 
 
+def _missed(average: Average, weights: Sequence[float]) -> list[Figure]:
+    members = average.members
+    return [each for each in average.shared if not _is_mean(average.row, each, members, weights)]
+
+
 def _other_scope(average: Average, wrong: Sequence[Figure]) -> bool:
-    """Whether several metrics miss the mean together, so that it may be over other rows or weighted."""
-    return 1 < len(wrong) == len(average.shared) and not _beyond(average, wrong)
+    """Whether most of several metrics miss the mean together: then it may be over other rows."""
+    shared = len(average.shared)
+    return shared > 1 and 2 * len(wrong) > shared and not _beyond(average, wrong)
 
 
 def _beyond(average: Average, wrong: Sequence[Figure]) -> bool:
@@ -162,17 +172,12 @@ def _beyond(average: Average, wrong: Sequence[Figure]) -> bool:
 
 
 def _explained(average: Average) -> bool:
-    """Whether sizes as weights, or some of the rows, give all figures of the average."""
+    """Whether some of the rows give all figures of the average."""
     figures, members = average.shared, average.members
     parts = [*average.candidates[1:], *combinations(members, len(members) - 1)]
     if len(figures) >= MEASURES_FOR_SUBSETS and len(members) <= MOST_ROWS:
         parts += [part for size in range(2, len(members) - 1) for part in combinations(members, size)]
-    for part in parts:
-        if len(part) > 1 and all(_is_mean(average.row, each, part) for each in figures):
-            return True
-    return any(
-        all(_is_mean(average.row, each, members, weights) for each in figures) for weights in _sizes(members)
-    )
+    return any(len(part) > 1 and all(_is_mean(average.row, each, part) for each in figures) for part in parts)
 
 
 def _is_mean(row: Row, figure: Figure, members: Sequence[Row], weights: Sequence[float] = ()) -> bool:
