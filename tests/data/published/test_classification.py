@@ -42,3 +42,14 @@ def test_other_lines_are_left_as_they_are() -> None:
     assert [grid.rows for grid in grids] == [(("A", "0.5", "1.0", "0.67", "1"),)]
     assert found == []
     assert left == [(1, "before"), (4, "after")]
+
+
+def test_a_report_without_a_single_hit_prints_its_support_as_a_float(tmp_path: Path) -> None:
+    text = (
+        "              precision    recall  f1-score   support\n\n"
+        "     class 0       0.00      0.00      0.00       1.0\n"
+        "     class 1       0.00      0.00      0.00       2.0\n\n"
+        "    accuracy                           0.00       3.0\n"
+    )
+    (tmp_path / "report.txt").write_text(text)
+    assert audit_table(tmp_path / "report.txt").figures == 7

@@ -40,6 +40,7 @@ class SumName:
     certain: bool
 
 
+@lru_cache(maxsize=4096)
 def key_of(label: str) -> str:
     """A label in lower case with underscores for blanks and dashes."""
     return re.sub(r"[\s-]+", "_", plain(label).strip().casefold())

@@ -11,8 +11,8 @@ from equipoise.data.published.record import Cell, Record
 HEADS = ("precision", "recall", "f1-score", "support")
 _HEAD = re.compile(r"^\s*precision\s+recall\s+f1-score\s+support\s*$")
 _NUMBER = r"\d+(?:\.\d+)?"
-_CLASS = re.compile(rf"^\s*(\S.*?)\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+(\d+)\s*$")
-_ACCURACY = re.compile(rf"^\s*accuracy\s+({_NUMBER})\s+(\d+)\s*$")
+_CLASS = re.compile(rf"^\s*(\S.*?)\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+(\d+)(?:\.0)?\s*$")
+_ACCURACY = re.compile(rf"^\s*accuracy\s+({_NUMBER})\s+(\d+)(?:\.0)?\s*$")
 
 Lines = Sequence[tuple[int, str]]
 
