@@ -94,6 +94,24 @@ def test_a_wrong_number_of_vectors_is_an_error(make, service: Service) -> None:
         make("voyage:voyage-3").encode(TEXTS, Role.DOCUMENT)
 
 
+@pytest.mark.parametrize("model", ["voyage:voyage-3", "litellm:openai/tiny"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda items: [{**item, "index": item["index"] == 1} for item in items],
+        lambda items: [{**item, "index": 0} for item in items],
+        lambda items: [{**items[0], "embedding": ["1.0"] * 8}, items[1]],
+        lambda items: [{**items[0], "embedding": [float("nan")] * 8}, items[1]],
+        lambda items: [{**items[0], "embedding": [[1.0] * 8]}, items[1]],
+    ],
+    ids=["boolean indexes", "one index twice", "strings", "NaN", "nested"],
+)
+def test_a_wrong_answer_is_an_error_and_no_vector(make, service: Service, model: str, change) -> None:
+    service.always = server.data(change)
+    with pytest.raises(PartialError):
+        make(model).encode(["a", "b"], Role.DOCUMENT)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_server_that_hangs_or_cuts_off_is_asked_again(make, service: Service, model: str) -> None:
     service.tricks = [server.slow(1.0), server.cut_off]

@@ -239,6 +239,10 @@ WRONG = {
     "an index twice": lambda items: [{**item, "index": 0} for item in items],
     "an index beyond": lambda items: [{**item, "index": item["index"] + 1} for item in items],
     "an index that is a word": lambda items: [{**item, "index": "first"} for item in items],
+    "one index that is a boolean": lambda items: [items[0], {**items[1], "index": True}, *items[2:]],
+    "an index that is a float": lambda items: [{**item, "index": float(item["index"])} for item in items],
+    "a negative index": lambda items: [{**items[0], "index": -1}, *items[1:]],
+    "an index that is missing": lambda items: [{"embedding": items[0]["embedding"]}, *items[1:]],
     "lengths that differ": lambda items: [{**items[0], "embedding": [1.0]}, *items[1:]],
     "nothing in it": lambda items: [{**item, "embedding": []} for item in items],
     "NaN": lambda items: [{**items[0], "embedding": [float("nan")] * DIMS}, *items[1:]],
@@ -246,6 +250,14 @@ WRONG = {
     "zeros": lambda items: [{**items[0], "embedding": [0.0] * DIMS}, *items[1:]],
     "null": lambda items: [{**items[0], "embedding": None}, *items[1:]],
     "words": lambda items: [{**items[0], "embedding": ["a"] * DIMS}, *items[1:]],
+    "numbers as strings": lambda items: [{**items[0], "embedding": ["1.0"] * DIMS}, *items[1:]],
+    "booleans": lambda items: [{**items[0], "embedding": [True] * DIMS}, *items[1:]],
+    "a boolean among numbers": lambda items: [{**items[0], "embedding": [0.5, True] * 4}, *items[1:]],
+    "null among numbers": lambda items: [{**items[0], "embedding": [0.5, None] * 4}, *items[1:]],
+    "a number beyond float": lambda items: [{**items[0], "embedding": [10**400] * DIMS}, *items[1:]],
+    "an object": lambda items: [{**items[0], "embedding": {"0": 1.0}}, *items[1:]],
+    "half a number in base64": lambda items: [{**items[0], "embedding": "AAAA"}, *items[1:]],
+    "no list": lambda items: {"0": items[0]},
     "broken base64": lambda items: [{**items[0], "embedding": "AAAA!"}, *items[1:]],
     "nested": lambda items: [{**items[0], "embedding": [[1.0] * DIMS]}, *items[1:]],
 }
@@ -258,6 +270,14 @@ def test_a_wrong_answer_is_an_error_and_no_vector(make, service: Service, change
         make().encode(TEXTS, Role.DOCUMENT)
     assert len(service.requests) == 1
     assert "the server is at fault" in caught.value.hint
+    assert caught.value.finished is None
+
+
+def test_boolean_indexes_of_two_texts_are_no_order(make, service: Service) -> None:
+    service.always = server.data(lambda items: [{**item, "index": item["index"] == 1} for item in items])
+    with pytest.raises(PartialError) as caught:
+        make().encode(["a", "b"], Role.DOCUMENT)
+    assert caught.value.code == "E700"
     assert caught.value.finished is None
 
 

@@ -73,7 +73,7 @@ class LitellmEncoder(HostedEncoder):
         else:
             usage = getattr(answer, "usage", None)
             tokens = getattr(usage, "total_tokens", None) or getattr(usage, "prompt_tokens", None)
-            return read_answer(getattr(answer, "data", None) or [], len(texts), dims, tokens)
+            return read_answer(getattr(answer, "data", None), len(texts), dims, tokens)
         raise Refused(refusal)
 
 

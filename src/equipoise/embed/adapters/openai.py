@@ -57,13 +57,15 @@ class OpenAIEncoder(HostedEncoder):
         """One request, checked."""
         refusal: Refusal
         try:
-            answer = self._client.embeddings.create(input=list(texts), **self._request)
+            # The JSON itself: the SDK's own objects turn true into 1.0.
+            reply = self._client.embeddings.with_raw_response.create(input=list(texts), **self._request)
+            answer = reply.http_response.json()
         except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
             refusal = refusal_of(error)
         else:
-            usage = getattr(answer, "usage", None)
-            tokens = getattr(usage, "total_tokens", None) or getattr(usage, "prompt_tokens", None)
-            return read_answer(getattr(answer, "data", None) or [], len(texts), dims, tokens)
+            usage = _member(answer, "usage")
+            tokens = _member(usage, "total_tokens") or _member(usage, "prompt_tokens")
+            return read_answer(_member(answer, "data"), len(texts), dims, tokens)
         raise Refused(refusal)
 
     def close(self) -> None:
@@ -90,6 +92,10 @@ def load(spec: Spec, *, patience: Patience | None = None) -> OpenAIEncoder:
     words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={asked or ''}"]
     identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
     return OpenAIEncoder(client, spec, card, identity, patience or patience_of(spec))
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _client(spec: Spec, url: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +23,14 @@ class Answer:
     tokens: int | None
 
 
-def read_answer(items: Sequence[Any], texts: int, dims: int | None, tokens: int | None) -> Answer:
+def read_answer(items: Any, texts: int, dims: int | None, tokens: int | None) -> Answer:
     """The rows of an answer in the order of the texts; raises ``Refused`` when anything is amiss.
 
     Each item has an ``embedding``, a list of numbers or base64 of little-endian float32, and an ``index``;
     where no item has one, they stand in order.
     """
+    if not isinstance(items, list | tuple):
+        raise _wrong("something that is no list of vectors")
     if len(items) != texts:
         raise _wrong(f"{len(items)} vectors for {texts} texts")
     rows = [_row(_field(item, "embedding")) for item in items]
@@ -45,15 +46,15 @@ def read_answer(items: Sequence[Any], texts: int, dims: int | None, tokens: int 
         raise _wrong("a vector with NaN or infinity")
     if not vectors.any(axis=1).all():
         raise _wrong("a vector of zeros")
-    return Answer(vectors, tokens if isinstance(tokens, int) and tokens >= 0 else None)
+    return Answer(vectors, tokens if type(tokens) is int and tokens >= 0 else None)
 
 
 def _order(indexes: Sequence[Any]) -> list[int]:
-    """Where each item belongs."""
+    """The row of each item: every number from 0 once. ``True`` is an int in Python, but no index."""
     if all(index is None for index in indexes):
         return list(range(len(indexes)))
-    if sorted(index if isinstance(index, int) else -1 for index in indexes) != list(range(len(indexes))):
-        raise _wrong(f"the indexes {', '.join(map(str, indexes[:5]))}..., which do not number the texts")
+    if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(len(indexes))):
+        raise _wrong(f"the indexes {', '.join(map(repr, indexes[:5]))}..., which do not number the texts")
     return list(indexes)
 
 
@@ -61,13 +62,19 @@ def _row(embedding: Any) -> Vectors:
     try:
         if isinstance(embedding, str):
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_FLOAT)
+        # Without a dtype numpy tells what was sent: with one, "1" and true would become 1.0.
+        found = np.asarray(embedding)
+        if found.ndim != 1 or found.dtype.kind not in "iuf" or _has_bool(embedding):
+            raise _wrong("something that is no vector")
         with np.errstate(over="ignore"):
-            row = np.asarray(embedding, dtype=np.float64).astype(np.float32)
-    except (TypeError, ValueError, binascii.Error):
+            return found.astype(np.float32)
+    except (TypeError, ValueError, OverflowError):
         raise _wrong("something that is no vector") from None
-    if row.ndim != 1:
-        raise _wrong("something that is no vector")
-    return row
+
+
+def _has_bool(embedding: Any) -> bool:
+    """Whether a boolean is among numbers, where numpy takes it for 0 or 1."""
+    return not isinstance(embedding, np.ndarray) and any(isinstance(value, bool) for value in embedding)
 
 
 def _field(item: Any, name: str) -> Any:
