@@ -23,6 +23,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
+from equipoise import redaction
+
 TESTS = Path(__file__).parent
 
 sys.path.insert(0, str(TESTS))  # tests/reference.py is imported by its name
@@ -90,3 +92,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.outcome = "failed"
         report.longrepr = f"{report.longrepr[2]}: mark the test with @pytest.mark.engines(...)"
     return report
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests() -> Iterator[None]:
+    """Forget the keys that a test used: they would be redacted in the output of the next."""
+    yield
+    redaction._USED.clear()

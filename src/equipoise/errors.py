@@ -23,6 +23,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+from equipoise.redaction import redact
+
 
 class EquipoiseError(Exception):
     """Anything the program refuses to do: one sentence, a code, and how to go on.
@@ -36,10 +38,10 @@ class EquipoiseError(Exception):
     exit_code = 2
 
     def __init__(self, sentence: str, *, hint: str = "", excerpt: str = "") -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-        self.hint = hint
-        self.excerpt = excerpt
+        self.sentence = redact(sentence)
+        self.hint = redact(hint)
+        self.excerpt = redact(excerpt)
+        super().__init__(self.sentence)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.sentence, self.hint, self.excerpt))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import traceback
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -86,6 +88,17 @@ def test_a_failure_is_no_vector_and_shows_no_key(make, service: Service, model: 
     printed = capfd.readouterr()
     assert "may not do this" in said
     assert KEY not in said + printed.out + printed.err
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_shortened_or_encoded_key_is_hidden(make, service: Service, model: str, capfd) -> None:
+    echoes = [quote(KEY[:20]), base64.b64encode(KEY.encode()).decode(), f"{KEY[:6]}...{KEY[-4:]}"]
+    service.always = server.status(400, f"keys {' '.join(echoes)} may not do this")
+    with pytest.raises(EquipoiseError) as caught:
+        make(model).encode(TEXTS, Role.DOCUMENT)
+    printed = capfd.readouterr()
+    said = "".join(traceback.format_exception(caught.value)) + printed.out + printed.err
+    assert not any(echo in said for echo in echoes)
 
 
 def test_a_wrong_number_of_vectors_is_an_error(make, service: Service) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -21,6 +24,7 @@ from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.model import Embedder
 from equipoise.embed.spec import parse_spec
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError, TooLongError
+from equipoise.run.manifest import Manifest
 from equipoise.types import Role
 from marked import marked
 
@@ -379,6 +383,62 @@ def test_the_key_is_in_no_error_no_chain_and_no_cache(make, service, tmp_path: P
     Embedder(make(), cache=cache).embed(TEXTS)
     cache.close()
     assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+ECHOES = {
+    "as it is": lambda key: key,
+    "percent-encoded": lambda key: quote(key, safe=""),
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 of user and key": lambda key: base64.b64encode(f"user:{key}".encode()).decode(),
+    "escaped for JSON": lambda key: json.dumps(key).replace("/", "\\/"),
+    "unicode escapes": lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
+    "shortened": lambda key: f"{key[:6]}...{key[-4:]}",
+    "starred": lambda key: f"{key[:4]}*********{key[-4:]}",
+    "the first 8 characters": lambda key: key[:8],
+}
+
+
+@pytest.mark.parametrize("code", [400, 401, 503])
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
+def test_the_key_of_any_variable_is_hidden_in_every_form(
+    service, monkeypatch, tmp_path: Path, slept, echo, code: int
+) -> None:
+    """The server repeats the key that it was sent, which is in a variable whose name says nothing."""
+    key = "Zq3/v+W=k7Xp%9Lm2Tn-8Ry"
+    monkeypatch.setenv("MYAUTH", key)
+    heard: list[str] = []
+
+    def trick(handler: server.Handler, request: dict) -> None:
+        sent = handler.headers["Authorization"].removeprefix("Bearer ")
+        heard.append(sent)
+        handler.answer({"error": {"message": f"no {echo(sent)} here"}}, code)
+
+    service.always = trick
+    spec = parse_spec(f"openai:tiny,base_url={service.url},key_env=MYAUTH,parallel=1")
+    cache = Cache(tmp_path / "vectors.sqlite")
+    with pytest.raises(EquipoiseError) as caught:
+        Embedder(load(spec, patience=Patience(attempts=2, sleep=slept.append)), spec, cache=cache).embed(
+            TEXTS
+        )
+    cache.close()
+    assert set(heard) == {key}
+    said = io.StringIO()
+    traceback.print_exception(caught.value, file=said)
+    told = [said.getvalue(), caught.value.render(), repr(vars(caught.value)), repr(caught.value)]
+    told.append(json.dumps(Manifest.start("x", command=["eq", echo(key)]).to_dict()))
+    pieces = {echo(key)[at : at + 8] for at in range(len(echo(key)) - 7)} | {key[:4], key[-4:]}
+    assert not [piece for piece in pieces for text in told if piece in text]
+    assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["http://localhost/{key}/v1", "http://localhost/v1/{quoted}"])
+def test_a_key_in_the_address_is_refused_and_not_repeated(monkeypatch, place: str) -> None:
+    key = "Zq3/v+W=k7Xp%9Lm2Tn-8Ry"
+    monkeypatch.setenv("MYAUTH", key)
+    url = place.format(key=key, quoted=quote(key, safe=""))
+    with pytest.raises(ParameterError) as caught:
+        load(parse_spec(f"openai:m,base_url={url},key_env=MYAUTH"))
+    assert "Zq3" not in caught.value.render()
 
 
 def test_a_refused_key_ends_with_exit_code_4(make, service: Service) -> None:

@@ -14,6 +14,7 @@ import click
 
 from equipoise.cli.output import Output
 from equipoise.errors import EquipoiseError
+from equipoise.redaction import redact
 
 if TYPE_CHECKING:
     from equipoise.types import Finding
@@ -84,7 +85,7 @@ def _nearest_option(name: str, command: click.Command) -> str:
 def _unexpected(error: BaseException, out: Output) -> int:
     reason = f"{type(error).__name__}: {error}".strip().rstrip(":").splitlines()[0]
     if out.verbose:
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write(redact("".join(traceback.format_exception(error))))
         hint = "please report this with the lines above and the output of eq doctor"
     else:
         hint = "this is a fault of equipoise; run it again with -v and report what that and eq doctor print"

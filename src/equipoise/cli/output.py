@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import click
 
+from equipoise.redaction import redact
+
 
 @dataclass
 class Output:
@@ -59,7 +61,7 @@ class Output:
     def error(self, fields: Mapping[str, Any], rendered: str) -> None:
         """Say what went wrong, as JSON where data was asked for as JSON."""
         text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else rendered
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{redact(text)}\n")
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from equipoise.embed.kinds import REGISTRY
 from equipoise.embed.known import BARE, BY_ALIAS, BY_HUB_NAME
 from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.redaction import note_options
 
 KINDS = tuple(REGISTRY)
 """Every kind a spec may begin with."""
@@ -99,6 +100,7 @@ def parse_spec(text: str) -> Spec:
     >>> parse_spec("bge-base")
     Spec(kind='st', name='BAAI/bge-base-en-v1.5', options={}, text='bge-base')
     """
+    note_options(text)
     if not text.strip():
         raise InputError("the name of the model is empty", hint="eq ls models lists what works here")
     head, options = _split_options(text.strip("\r\n"))

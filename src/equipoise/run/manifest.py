@@ -16,6 +16,7 @@ import numpy as np
 from equipoise.data.dataset import fingerprint_of_file
 from equipoise.data.text import STDIN, PathLike
 from equipoise.errors import StoreError
+from equipoise.redaction import hide_options, redact, redact_all
 from equipoise.version import __version__
 
 SCHEMA = 1
@@ -127,7 +128,8 @@ class Manifest:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the schema version first."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {"schema": named.pop("schema")} | named | {"command": list(self.command)}
+        content = {"schema": named.pop("schema")} | named | {"command": list(self.command)}
+        return {name: redact_all(value) for name, value in content.items()}
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "the manifest") -> Manifest:
@@ -200,7 +202,8 @@ def without_secrets(command: Sequence[str]) -> tuple[str, ...]:
         if hide_next and not word.startswith("-"):
             shown.append(_HIDDEN)
         else:
-            shown.append(f"{name}={_HIDDEN}" if secret and equals else _LOGIN.sub(_HIDDEN, word))
+            kept = redact(hide_options(_LOGIN.sub(_HIDDEN, word)))
+            shown.append(f"{name}={_HIDDEN}" if secret and equals else kept)
         hide_next = secret and not equals and word.startswith("-")
     return tuple(shown)
 

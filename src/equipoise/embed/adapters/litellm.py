@@ -15,12 +15,13 @@ from typing import Any
 from equipoise.embed.card import Card
 from equipoise.embed.hosted.answer import Answer, read_answer
 from equipoise.embed.hosted.encoder import HostedEncoder
-from equipoise.embed.hosted.redact import missing_key
+from equipoise.embed.hosted.redact import missing_key, secrets_of
 from equipoise.embed.hosted.refusal import refusal_of
 from equipoise.embed.hosted.retry import Patience, Refusal, Refused
-from equipoise.embed.hosted.service import SERVICE_OPTIONS, limits_of, patience_of, positive
+from equipoise.embed.hosted.service import SERVICE_OPTIONS, checked_url, limits_of, patience_of, positive
 from equipoise.embed.spec import Spec
 from equipoise.errors import ParameterError
+from equipoise.redaction import note_secret
 from equipoise.types import Role, need
 
 OPTIONS = (*SERVICE_OPTIONS, "base_url", "dimensions")
@@ -85,6 +86,10 @@ def load(spec: Spec, *, patience: Patience | None = None) -> LitellmEncoder:
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
     provider = model.partition("/")[0]
+    for secret in secrets_of():  # litellm takes from the environment whatever a provider needs
+        note_secret(secret)
+    if "base_url" in spec.options:
+        checked_url(spec.options["base_url"])
     with _quiet():
         engine = need("litellm", extra="litellm")
     # Advertisements on standard output, and attempts of its own that would hide what the server said.

@@ -19,9 +19,8 @@ from equipoise.embed.hosted.encoder import HostedEncoder
 from equipoise.embed.hosted.redact import key_from, missing_key
 from equipoise.embed.hosted.refusal import refusal_of
 from equipoise.embed.hosted.retry import Patience, Refusal, Refused
-from equipoise.embed.hosted.service import SERVICE_OPTIONS, limits_of, patience_of, positive
+from equipoise.embed.hosted.service import SERVICE_OPTIONS, checked_url, limits_of, patience_of, positive
 from equipoise.embed.spec import Spec
-from equipoise.errors import ParameterError
 from equipoise.types import Role, need
 
 OPTIONS = (*SERVICE_OPTIONS, "base_url", "api_version", "dimensions", "encoding", "key_env")
@@ -75,8 +74,9 @@ class OpenAIEncoder(HostedEncoder):
 
 def load(spec: Spec, *, patience: Patience | None = None) -> OpenAIEncoder:
     """The model of an ``openai:`` spec; no request is made."""
+    key = key_from(*_key_names(spec))
     url = _base_url(spec)
-    client = _client(spec, url)
+    client = _client(spec, url, key)
     name = spec.name or DEFAULT_MODEL
     dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(HOME) else (None, None)
     asked = spec.count("dimensions")
@@ -98,14 +98,19 @@ def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _client(spec: Spec, url: str) -> Any:
+def _key_names(spec: Spec) -> list[str]:
+    """The variables that may hold the key, in this order."""
+    own = spec.options.get("key_env")
+    if own:
+        return [own]
+    return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
+
+
+def _client(spec: Spec, url: str, key: str | None) -> Any:
     """The SDK's client; its own retries are off, since ours know more of the answer."""
     azure = "api_version" in spec.options
-    own = spec.options.get("key_env")
-    names = [own] if own else (["AZURE_OPENAI_API_KEY"] if azure else []) + ["OPENAI_API_KEY"]
-    key = key_from(*names)
-    if key is None and (azure or own or _host(url) == _host(HOME)):
-        raise missing_key(_host(url), *names)
+    if key is None and (azure or "key_env" in spec.options or _host(url) == _host(HOME)):
+        raise missing_key(_host(url), *_key_names(spec))
     engine = need("openai", extra="openai")
     seconds = positive(spec, "timeout") or 60.0
     shared = {
@@ -122,23 +127,7 @@ def _base_url(spec: Spec) -> str:
     """Where the server is: the option, the environment, or OpenAI."""
     given = spec.options.get("base_url")
     fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
-    url = (given or os.environ.get(fallback) or HOME).rstrip("/")
-    try:
-        parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        whole = False
-    if not whole:
-        raise ParameterError(
-            f"base_url is no address of a server in the model {spec.name}",
-            hint="for example base_url=http://localhost:11434/v1",
-        )
-    if parts.username or parts.password or parts.query:
-        raise ParameterError(
-            "base_url holds a name, a password or a query",
-            hint="keys are read from the environment only: OPENAI_API_KEY, or key_env=NAME",
-        )
-    return url
+    return checked_url((given or os.environ.get(fallback) or HOME).rstrip("/"))
 
 
 def _host(url: str) -> str:

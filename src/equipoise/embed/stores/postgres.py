@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
 from equipoise.errors import ParameterError, StoreError
+from equipoise.redaction import note_secret
 from equipoise.types import need
 
 _CATALOGUE = """
@@ -20,6 +22,8 @@ _CATALOGUE = """
 def connected(url: str) -> Any:
     """A connection to a database that has the extension and the catalogue of collections."""
     place, password = without_password(url)
+    for secret in (password, os.environ.get("PGPASSWORD")):
+        note_secret(secret)
     psycopg = need("psycopg", extra="pgvector")
     vectors = need("pgvector.psycopg", extra="pgvector")
     try:
@@ -28,8 +32,6 @@ def connected(url: str) -> Any:
         # The driver's last lines may be a question of its own; the refusal stands before it.
         said = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = next((line for line in reversed(said) if not line.endswith("?")), "no answer")
-        if password:
-            reason = reason.replace(password, "***")
         raise StoreError(
             f"the PostgreSQL server at {place} cannot be reached: {reason}",
             hint="check that it runs, and the host, port, database, user and password of the URL",

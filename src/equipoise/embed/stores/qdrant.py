@@ -13,6 +13,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.stores.base import Found, Store, found_of, unit_rows
 from equipoise.embed.stores.shape import Shape, agreed
 from equipoise.errors import ParameterError, StoreError
+from equipoise.redaction import note_secret
 from equipoise.types import need
 
 LOCAL = ":memory:"
@@ -59,6 +60,7 @@ class Qdrant(Store):
             )
         engine = need("qdrant_client", extra="qdrant")
         key = os.environ.get("QDRANT_API_KEY") or None
+        note_secret(key)
         with _explained(url):
             client = (
                 engine.QdrantClient(LOCAL)

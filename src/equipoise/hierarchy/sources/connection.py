@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import MissingExtraError, ParameterError, StoreError
 from equipoise.hierarchy.sources.sqlite_file import open_sqlite
+from equipoise.redaction import note_secret
 from equipoise.types import need
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def _engine(url: str) -> tuple[Any, str]:
     """The engine for a URL or a path, and its name without a password."""
     sql = need("sqlalchemy", extra=EXTRA)
     address = _address(url)
+    note_secret(address.password)
     if address.get_backend_name() == "sqlite":
         path = address.database
         if not path or path == ":memory:":

@@ -1,0 +1,174 @@
+"""Secrets stay out of everything that is printed or written.
+
+Whatever uses a key or a password calls ``note_secret`` with its value. From then on every error message and
+every manifest of this process passes through ``redact``, which hides the value in each form that a server may
+echo: as it is, percent-encoded, escaped for JSON or HTML, in base64 or hexadecimal, and shortened
+(``sk-abc...wxyz``, or any 8 characters of it).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+HIDDEN = "[hidden]"
+SHORTEST = 4
+"""Shorter values are not hidden: they are parts of too many words."""
+
+_GRAM = 8
+"""So many characters of a secret in a row are hidden; a shorter secret is hidden as a whole."""
+_ENDS = 4
+"""So many characters of a secret around an ellipsis are hidden."""
+_NESTED = 3
+"""How many layers of escapes are undone."""
+
+_ESCAPE = re.compile(
+    r"%(?P<hex>[0-9A-Fa-f]{2})|\\u(?P<unicode>[0-9A-Fa-f]{4})|\\x(?P<byte>[0-9A-Fa-f]{2})"
+    r"|\\(?P<itself>[\"'/\\])|(?P<html>&#?\w{2,8};)"
+)
+_ELLIPSIS = re.compile(
+    r"\s?(?:\.{2,}|…|\*{2,}|•{2,}|#{2,}|[xX]{3,}|_{3,}|-{3,}|\[(?:\.\.\.|…)\]|<(?:\.\.\.|…)>)+\s?"
+)
+_OPTION = re.compile(
+    r"([,?&][\w-]*(?:api_?key|token|secret|passw(?:or)?d|credentials?|authorization)=)(\"[^\"]*\"|[^,&\s]+)",
+    re.IGNORECASE,
+)
+_USED: set[str] = set()
+
+
+def note_secret(value: str | None) -> None:
+    """Hide this value from now on, in every form."""
+    for secret in ((value or ""), (value or "").strip()):
+        if len(secret) >= SHORTEST:
+            _USED.add(secret)
+
+
+def note_options(spec: str) -> None:
+    """Hide the values that a spec gives to options such as ``api_key=``, which are refused elsewhere."""
+    for match in _OPTION.finditer(spec):
+        note_secret(match[2].strip('"'))
+
+
+def hide_options(text: str) -> str:
+    """A spec or an address without the values of options such as ``api_key=`` and ``?token=``.
+
+    >>> hide_options("openai:m,dim=8,api_key=abc")
+    'openai:m,dim=8,api_key=[hidden]'
+    """
+    return _OPTION.sub(rf"\1{HIDDEN}", text)
+
+
+def redact(text: str, secrets: Collection[str] | None = None) -> str:
+    """The text without the secrets that were noted, or without those given.
+
+    >>> redact("the key c2VjcmV0LWtleS0xMjM0 (secret-k...1234) is wrong", ["secret-key-1234"])
+    'the key [hidden] ([hidden]) is wrong'
+    """
+    known = frozenset(_USED if secrets is None else secrets)
+    if not known or not text:
+        return text
+    spans: list[tuple[int, int]] = []
+    plain, places = text, list(range(len(text) + 1))
+    for _ in range(_NESTED + 1):
+        spans += [(places[start], places[end]) for start, end in _found(plain, known)]
+        if _ESCAPE.search(plain) is None:
+            break
+        plain, places = _unescaped(plain, places)
+    return _without(text, spans) if spans else text
+
+
+def redact_all(value: Any) -> Any:
+    """The same for every string in nested mappings and lists."""
+    if not _USED:
+        return value
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redact(key) if isinstance(key, str) else key: redact_all(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_all(each) for each in value]
+    return value
+
+
+def _found(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
+    """Where the text holds a secret, a part of one, or the two ends of one."""
+    spans: list[tuple[int, int]] = []
+    grams, short = _needles(secrets)
+    # Letters that change their length with their case would shift the positions.
+    folded = "".join(char.lower() if char.isascii() else char for char in text)
+    for start in range(len(folded) - _GRAM + 1):
+        if folded[start : start + _GRAM] in grams:
+            spans.append((start, start + _GRAM))
+    for needle in short:
+        spans += [match.span() for match in re.finditer(re.escape(needle), text)]
+    for mask in _ELLIPSIS.finditer(text):
+        for secret in secrets:
+            left = _agreeing(text[: mask.start()], secret, at_end=True)
+            right = _agreeing(text[mask.end() :], secret, at_end=False)
+            if left + right >= _ENDS or max(left, right) >= _ENDS - 1:
+                spans.append((mask.start() - left, mask.end() + right))
+    return spans
+
+
+def _agreeing(text: str, secret: str, *, at_end: bool) -> int:
+    """How many characters of the text's end begin the secret, or of its start end it."""
+    for count in range(min(len(secret), len(text)), 0, -1):
+        if text.endswith(secret[:count]) if at_end else text.startswith(secret[-count:]):
+            return count
+    return 0
+
+
+@lru_cache(maxsize=8)
+def _needles(secrets: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """All runs of 8 characters of the secrets' forms in lower case; and the secrets that are shorter."""
+    forms = [form.lower() for secret in secrets for form in (secret, *_encoded(secret.encode()))]
+    grams = {form[at : at + _GRAM] for form in forms for at in range(len(form) - _GRAM + 1)}
+    return frozenset(grams), tuple(secret for secret in secrets if len(secret) < _GRAM)
+
+
+def _encoded(secret: bytes) -> list[str]:
+    """Bytes, hexadecimal, and base64 wherever the secret may begin in a longer text (``user:key``)."""
+    forms = [secret.hex(), secret.decode("latin-1")]  # percent-encoding gives the bytes of UTF-8
+    for before in range(3):
+        data = base64.b64encode(b"\0" * before + secret).decode()
+        # Characters at either end that the neighbours share say something else.
+        core = data[-(-before * 8 // 6) : (before + len(secret)) * 8 // 6]
+        forms += [core, core.replace("+", "-").replace("/", "_")]
+    return forms
+
+
+def _unescaped(text: str, places: list[int]) -> tuple[str, list[int]]:
+    """One layer of escapes undone, and where each character was in the first text."""
+    parts: list[str] = []
+    origins: list[int] = []
+    at = 0
+    for match in _ESCAPE.finditer(text):
+        meant = _meant(match)
+        parts += [text[at : match.start()], meant]
+        origins += [*places[at : match.start()], *[places[match.start()]] * len(meant)]
+        at = match.end()
+    return "".join([*parts, text[at:]]), [*origins, *places[at:]]
+
+
+def _meant(match: re.Match[str]) -> str:
+    digits = match["hex"] or match["unicode"] or match["byte"]
+    if digits or match["itself"]:
+        return chr(int(digits, 16)) if digits else match["itself"]
+    from html import unescape
+
+    return unescape(match["html"])
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    merged: list[list[int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    borders = [[0, 0], *merged, [len(text), len(text)]]
+    return HIDDEN.join(text[left[1] : right[0]] for left, right in pairwise(borders))
