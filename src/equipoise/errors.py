@@ -10,6 +10,7 @@ EquipoiseError          E100   anything the program refuses to do             ex
 ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
 │   └── AbsentRunError  E301   a run that does not lie in the folder
 ├── ParameterError      E310   a parameter outside what it may be             exit 2
+├── UntrustedError      E320   a file names what runs code or takes a key     exit 2
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
 ├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
@@ -122,6 +123,12 @@ class ParameterError(EquipoiseError):
     """A parameter outside what it may be."""
 
     code = "E310"
+
+
+class UntrustedError(EquipoiseError):
+    """A file, and not the user, asks for something that runs code or sends a credential."""
+
+    code = "E320"
 
 
 class UndefinedError(EquipoiseError):

@@ -15,6 +15,8 @@ class Kind:
     extra: str
     offline: bool
     """Whether it works without a network and a key once the weights are there."""
+    runs_code: bool = False
+    """Whether its name is code to be imported."""
 
 
 REGISTRY: dict[str, Kind] = {
@@ -29,7 +31,7 @@ REGISTRY: dict[str, Kind] = {
         Kind("cohere", "Cohere, through litellm", "litellm", "litellm", False),
         Kind("voyage", "Voyage, through litellm", "litellm", "litellm", False),
         Kind("vectors", "precomputed vectors: npy, npz, parquet", "vectors", "", True),
-        Kind("py", "any importable object with encode or embed", "python_object", "", True),
+        Kind("py", "any importable object with encode or embed", "python_object", "", True, True),
         Kind("hash", "hashed words: the floor that any model must beat", "hash", "", True),
         Kind("tfidf", "character n-grams, TF-IDF", "", "lexical", True),
         Kind("bm25", "BM25", "", "lexical", True),

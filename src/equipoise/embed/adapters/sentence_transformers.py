@@ -69,6 +69,7 @@ def load(spec: Spec) -> Encoder:
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
+        folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
         card = Card(
             path.name,
             str(spec),

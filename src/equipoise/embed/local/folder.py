@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.embed.local.packaged import sha256_of
-from equipoise.errors import InputError
+from equipoise.errors import InputError, UntrustedError
 from equipoise.types import Role
 
 _POOLING_MODES = {
@@ -77,6 +77,20 @@ class ModelFolder:
         """Whether the model's last step sets vectors to length one."""
         modules = self.json("modules.json")
         return any(str(each.get("type", "")).endswith("Normalize") for each in modules or ())
+
+    def require_no_code(self, *, trusted: bool) -> None:
+        """Refuse a folder that brings classes of its own, unless the user has asked to run them.
+
+        sentence-transformers imports them from a folder without asking.
+        """
+        modules = self.json("modules.json")
+        kinds = [str(each.get("type", "")) for each in modules or () if isinstance(each, dict)]
+        own = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+        if own and not trusted:
+            raise UntrustedError(
+                f"the model in {self.path} brings code of its own, {own[0]}, which is not run unasked",
+                hint=f"read that code; then write st:{self.path},trust_remote_code=true",
+            )
 
     def prompts(self) -> dict[Role, str]:
         """What the model wants before queries and documents."""

@@ -46,7 +46,11 @@ class CrossEncoderReranker(Reranker):
             raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
         path = Path(spec.name).expanduser()
         local = path.exists() or spec.name.startswith(("/", ".", "~"))
-        revision = weights_digest(ModelFolder.open(path)) if local else ""
+        revision = ""
+        if local:
+            folder = ModelFolder.open(path)
+            folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
+            revision = weights_digest(folder)
         model = _loaded(spec, str(path) if local else spec.name, local)
         card = Card(
             path.name if local else spec.name,

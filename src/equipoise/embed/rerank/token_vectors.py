@@ -79,6 +79,7 @@ def load_token_encoder(spec: Spec) -> TorchTokenEncoder:
     path = Path(spec.name).expanduser()
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
+        folder.require_no_code(trusted=False)
         return _loaded(
             folder.path,
             spec,

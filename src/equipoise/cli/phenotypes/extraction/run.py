@@ -49,6 +49,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @options.one_of("--averaging", "averaging", averages, "micro", "How documents are put together.")
 @options.one_of("--similarity", "similarity", measures, "lin", "What a near miss earns in soft scores.")
 @click.option("--tuned", metavar="FILE", help="Take the parameters that a tuning chose (its folder or file).")
+@click.option("--trust", is_flag=True, help="Let the model that --tuned names run code or use credentials.")
 @asking
 @options.output_options
 @pass_output
@@ -59,6 +60,7 @@ def run(
     averaging: str,
     similarity: str,
     tuned: str | None,
+    trust: bool,
     num_results: int | None,
     chunk_threshold: float | None,
     min_confidence: float | None,
@@ -79,7 +81,7 @@ def run(
         "top_term_only": top_term_only,
     }
     own = {name: value for name, value in given.items() if value is not None}
-    chosen = None if tuned is None else read_tuned(tuned, model)
+    chosen = None if tuned is None else read_tuned(tuned, model, trust=trust)
     if chosen is not None and own:
         raise ParameterError(
             f"{next(iter(own))} is given beside --tuned, which brings its own", hint="leave one of them out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ from equipoise.checks.tuning import TunedSystem
 from equipoise.data.annotated import Annotated
 from equipoise.data.jsontext import parse_json
 from equipoise.data.text import PathLike, open_text
+from equipoise.embed.trust import spec_from_file
 from equipoise.errors import FormatError, ParameterError, UnknownNameError
 from equipoise.ontology.ontology import Ontology
 from equipoise.recipes.phenotypes.extraction.settings import ExtractionSettings
+from equipoise.tasks.extract import Settings as Pipeline
 from equipoise.tune.record import Tuning
 from equipoise.types import Finding
 
 TUNING = "extraction_tuning.json"
+_CHOSEN = {each.name: type(each.default) for each in fields(Pipeline)}
 
 
 @dataclass(frozen=True)
@@ -81,27 +84,42 @@ def text_hashes(annotated: Annotated) -> frozenset[str]:
     return frozenset(hashlib.sha256(each.text.encode()).hexdigest()[:24] for each in annotated.documents)
 
 
-def read_tuned(path: PathLike, model: str | None = None) -> TunedParameters:
-    """The parameters of a tuning that was written, of a model or of the one that it holds."""
+def read_tuned(path: PathLike, model: str | None = None, *, trust: bool = False) -> TunedParameters:
+    """The parameters of a tuning that was written, of a model or of the one that it holds.
+
+    A model that the caller does not name is taken from the file only where it runs no code and takes no
+    credentials, or with ``trust``.
+    """
     file = Path(path) / TUNING if Path(path).is_dir() else Path(path)
     content = parse_json(open_text(file))
     try:
         models = {each["model"]: each for each in content["models"]}
         documents = frozenset(content["documents"])
         shared = {name: content["made_with"][name] for name in MADE_WITH}
+        if not isinstance(shared["strategy"], str):
+            raise TypeError("strategy")
         ontology = content["ontology"]["fingerprint"]
-    except (KeyError, TypeError) as error:
-        raise FormatError(
-            f"{file} is no whole record of a tuning",
-            hint=f"give a {TUNING} that this version of eq phenotypes extraction tune wrote",
-        ) from error
-    name = model if model is not None else next(iter(models))
+        name = model if model is not None else spec_from_file(next(iter(models)), file, trust=trust)
+    except (KeyError, TypeError, StopIteration) as error:
+        raise _incomplete(file) from error
     if name not in models:
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
     found = models[name]
-    shared["chunkers"] = tuple(shared["chunkers"])
-    tuning = Tuning.from_dict(found["tuning"])
-    return TunedParameters(name, found["best"], tuning, documents, shared, ontology)
+    try:
+        shared["chunkers"] = tuple(str(each) for each in shared["chunkers"])
+        tuning = Tuning.from_dict(found["tuning"])
+        # A tuning chooses thresholds: nothing else of a run is taken from the file.
+        best = {name: kind(found["best"][name]) for name, kind in _CHOSEN.items() if name in found["best"]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _incomplete(file) from error
+    return TunedParameters(name, best, tuning, documents, shared, ontology)
+
+
+def _incomplete(file: Path) -> FormatError:
+    return FormatError(
+        f"{file} is no whole record of a tuning",
+        hint=f"give a {TUNING} that this version of eq phenotypes extraction tune wrote",
+    )
 
 
 def _said(value: Any) -> str:

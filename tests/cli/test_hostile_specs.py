@@ -1,0 +1,179 @@
+"""Files of somebody else name a model: nothing is imported, and no key leaves."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import embedding_server as server
+from equipoise.embed.cache.cache import Cache
+from equipoise.embed.model import embedder
+from equipoise.ontology.index.build import build_index
+from equipoise.ontology.load import load_ontology
+
+OBO = """format-version: 1.2
+ontology: signs
+
+[Term]
+id: T:01
+name: Sign
+
+[Term]
+id: T:02
+name: Small head
+is_a: T:01
+"""
+EVIL = """
+from pathlib import Path
+Path("imported").touch()
+import numpy as np
+class Model:
+    def encode(self, texts):
+        return np.ones((len(texts), 4))
+"""
+CODE = "py:evil.Model"
+RUN = ("phenotypes", "extraction", "run", "corpus", "--ontology", "signs.obo", "--no-bootstrap-ci")
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI-K7MDENG")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delitem(sys.modules, "evil", raising=False)
+    (folder / "signs.obo").write_text(OBO)
+    (folder / "evil.py").write_text(EVIL)
+    place = folder / "corpus" / "annotations"
+    place.mkdir(parents=True)
+    for name, text in (("a", "A small head."), ("b", "Has a small head today.")):
+        gold = [{"hpo_id": "T:02", "assertion_status": "affirmed"}]
+        content = {"doc_id": name, "full_text": text, "annotations": gold, "language": "en"}
+        (place / f"{name}.json").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def tuned(eq, folder: Path) -> Any:
+    """A function that writes a tuning in the name of any model."""
+    words = ("--ontology", "signs.obo", "--model", "tfidf:", "--budget", "2", "--folds", "1", "-o", "tuned")
+    answer = eq("phenotypes", "extraction", "tune", "corpus", *words)
+    assert answer.exit_code == 0, answer.stderr
+    file = folder / "tuned" / "extraction_tuning.json"
+    content = json.loads(file.read_text())
+
+    def write(**changes: Any) -> None:
+        content["models"][0] |= changes
+        file.write_text(json.dumps(content))
+
+    return write
+
+
+def code_of(answer: Any) -> str:
+    return str(json.loads(answer.stderr.splitlines()[-1])["error"]["code"])
+
+
+@pytest.mark.parametrize("spec", [CODE, f"sum:tfidf:+{CODE}"])
+def test_a_tuning_runs_no_code(eq, tuned, spec: str) -> None:
+    tuned(model=spec)
+    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    assert (answer.exit_code, code_of(answer)) == (2, "E320")
+    assert not Path("imported").exists()
+
+
+@pytest.mark.parametrize("words", [("--model", CODE), ("--trust",)])
+def test_a_tuning_runs_code_that_the_user_asked_for(eq, tuned, words: tuple[str, ...]) -> None:
+    tuned(model=CODE)
+    answer = eq(*RUN, "--tuned", "tuned", *words)
+    assert answer.exit_code == 0, answer.stderr
+    assert Path("imported").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--trust",)])
+def test_a_tuning_sends_no_variable_of_its_choice(eq, tuned, more: tuple[str, ...]) -> None:
+    with server.serving() as service:
+        tuned(model=f"openai:m,base_url={service.url},key_env=AWS_SECRET_ACCESS_KEY")
+        answer = eq(*RUN, "--tuned", "tuned", "--json", *more)
+        assert (answer.exit_code, code_of(answer)) == (2, "E320")
+        assert not service.requests
+
+
+def test_a_tuning_brings_parameters_and_no_other_settings(eq, tuned, folder: Path) -> None:
+    tuned(best={"num_results": 1, "chunk_threshold": 0.1, "index_dir": "elsewhere", "threads": 10**9})
+    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    assert answer.exit_code == 0, answer.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"best": None}, {"best": {"num_results": "x"}}, {"tuning": []}, {"tuning": None}, {"model": 3}],
+    ids=str,
+)
+def test_a_tuning_of_another_shape_is_bad_input(eq, tuned, change: dict[str, Any]) -> None:
+    tuned(**change)
+    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    assert (answer.exit_code, code_of(answer)) == (2, "E204")
+
+
+def test_a_tuning_without_models_is_bad_input(eq, tuned, folder: Path) -> None:
+    file = folder / "tuned" / "extraction_tuning.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"models": []}))
+    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    assert (answer.exit_code, code_of(answer)) == (2, "E204")
+
+
+def test_a_run_directory_is_read_without_opening_its_model(eq, folder: Path) -> None:
+    eq("score", "--run", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-o", "runs")
+    (run,) = [path.parent for path in (folder / "runs").rglob("manifest.json")]
+    for name in ("manifest.json", "result.json"):
+        content = json.loads((run / name).read_text())
+        content["system"] = CODE
+        if name == "manifest.json":
+            content["parameters"] = {"model": CODE, "store": "qdrant:http://127.0.0.1:1", "reranker": CODE}
+            content["command"] = ["eq", "embed", "--model", CODE]
+        (run / name).write_text(json.dumps(content))
+    for words in (("report", "runs", "-o", "page.html"), ("export", str(run)), ("gate", str(run), "MRR>=0")):
+        eq(*words)
+    assert not Path("imported").exists()
+
+
+def test_an_index_is_read_without_opening_its_model(eq, folder: Path) -> None:
+    ontology = load_ontology("signs.obo")
+    built = build_index(ontology, "hash,dim=8", folder / "indexes", multi=True, cache=False)
+    meta = built.folder / "meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"model_spec": CODE, "model_name": CODE}))
+    words = ("--ontology", "signs.obo", "--index-dir", "indexes")
+    assert CODE in eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout
+    eq("phenotypes", "query", "head", "--model-name", "hash,dim=8", "--multi-vector", *words)
+    assert not Path("imported").exists()
+
+
+def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
+    with Cache() as cache:
+        cache.put_many("identity", "any", ["a"], embedder("hash", dim=4, cache=False).embed(["a"]))
+    with sqlite3.connect(folder / "cache" / "vectors.sqlite") as db:
+        db.execute("INSERT INTO names VALUES ('identity', ?)", (CODE,))
+        db.execute("UPDATE spaces SET identity = identity")
+    assert eq("cache").exit_code in (0, 2)
+    eq("cache", "size")
+    assert not Path("imported").exists()
+
+
+def test_a_pickle_is_not_opened_as_vectors(eq, folder: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path.touch, (Path("imported"),))
+
+    (folder / "vectors.npy").write_bytes(pickle.dumps(Bomb()))
+    (folder / "vectors.ids").write_text("a\n")
+    (folder / "texts.txt").write_text("a\n")
+    answer = eq(
+        "embed", "texts.txt", "--model", "vectors:vectors.npy", "-o", "out.npz", "--no-cache", "--json"
+    )
+    assert answer.exit_code == 2
+    assert not Path("imported").exists()
