@@ -1,9 +1,14 @@
 """Files are replaced whole or not at all."""
 
 import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import equipoise
 from equipoise.data.atomic import write_bytes, write_text
 from equipoise.errors import EquipoiseError, PartialError, StoreError
 
@@ -61,3 +66,59 @@ def test_targets_that_cannot_be_written_are_explained(tmp_path):
         write_bytes("a\0b", b"x")
     with pytest.raises(EquipoiseError, match="surrogate"):
         write_text(tmp_path / "a.txt", "\ud800")
+
+
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from equipoise.data.atomic import replaced_file
+with replaced_file(Path(sys.argv[1])) as stream:
+    stream.write(b"half")
+    stream.flush()
+    print("begun", flush=True)
+    if sys.argv[2] == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
+"""
+
+
+def begin_writing(path, how):
+    environment = {**os.environ, "PYTHONPATH": str(Path(equipoise.__file__).parents[1])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    )
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are told apart by signal 0")
+def test_the_part_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(tmp_path):
+    with begin_writing(tmp_path / "alive.json", "waits") as alive:
+        with begin_writing(tmp_path / "killed.json", "dies"):
+            pass
+        names = sorted(each.name for each in tmp_path.iterdir())
+        assert [name.split(".")[1] for name in names] == ["alive", "killed"]
+        write_text(tmp_path / "other.txt", "done")
+        assert sorted(each.name for each in tmp_path.iterdir()) == [names[0], "other.txt"]
+        alive.communicate("")
+    assert alive.returncode == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["alive.json", "other.txt"]
+
+
+def test_only_parts_of_this_program_and_host_are_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    others = [
+        f".a.json.00000000-{gone.pid}-01234567.part",  # of another host
+        ".vectors.npz.part",  # an interrupted eq embed, which goes on from it
+        "download.part",
+        f"a.{gone.pid}.part",
+    ]
+    for name in others:
+        (tmp_path / name).write_bytes(b"x")
+    write_text(tmp_path / "b.txt", "done")
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([*others, "b.txt"])

@@ -354,3 +354,8 @@ def test_progress_counts_texts_and_ends_at_all(tmp_path: Path) -> None:
     embed_to_file(texts, made(Model()), tmp_path / "v.npy", batch=10, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == len(texts)
+
+
+def test_an_empty_text_is_counted_in_the_file_and_not_in_its_batch(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"text 5 \(counted from 0\) is empty"):
+        embed_to_file(iter(["a", "b", "c", "d", "e", " "]), embedder("hash"), tmp_path / "v.npy", batch=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import pickle
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,11 @@ pytest.importorskip("openai")
 
 from equipoise.embed.adapters.openai import OpenAIEncoder, load
 from equipoise.embed.cache.cache import Cache
+from equipoise.embed.corpus import embed_to_file
 from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.model import Embedder
 from equipoise.embed.spec import parse_spec
+from equipoise.embed.stopped import StoppedError
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError, TooLongError
 from equipoise.run.manifest import Manifest
 from equipoise.types import Role
@@ -314,6 +317,30 @@ def test_the_error_carries_what_was_finished(make, service: Service) -> None:
     finished = caught.value.finished
     assert finished.places.tolist() == [0, 1, 2, 3, 4, 5]
     assert finished.vectors.tobytes() == rows(TEXTS[:6]).tobytes()
+
+
+def test_a_failure_counts_all_texts_and_not_those_of_a_block(make, service: Service) -> None:
+    model = Embedder(make("batch=2,parallel=1"), cache=None)
+    texts = [*TEXTS, TEXTS[0], TEXTS[9]]  # of the repetitions, one is of a text that was embedded
+    service.tricks = [server.honest, server.honest, server.status(400, "enough")]
+    with pytest.raises(StoppedError) as caught:
+        model.embed(texts)
+    assert (caught.value.done, caught.value.total) == (5, 12)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.sentence, again.hint, again.done) == (caught.value.sentence, caught.value.hint, 5)
+
+
+def test_a_failure_counts_the_texts_of_a_file_with_those_of_an_earlier_run(
+    make, service: Service, tmp_path: Path
+) -> None:
+    model = Embedder(make("batch=2,parallel=1"), cache=None)
+    texts = [f"{text} {half}" for half in "ab" for text in TEXTS]
+    # A batch of the file is two requests; its rows are written when both are answered.
+    for answered, done in ((3, 6), (5, 14)):
+        service.tricks = [*[server.honest] * answered, server.status(400, "enough")]
+        with pytest.raises(StoppedError) as caught:
+            embed_to_file(iter(texts), model, tmp_path / "v.npy", batch=4, total=len(texts))
+        assert (caught.value.done, caught.value.total) == (done, 20)
 
 
 def test_the_same_call_goes_on_where_the_service_failed(make, service: Service, tmp_path: Path) -> None:

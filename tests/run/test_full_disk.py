@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import equipoise
 from equipoise.cli.program import cli
 from equipoise.data.sharding import write_shards
 from equipoise.data.shards import open_shards
@@ -154,3 +156,42 @@ def refused(ended: Result) -> None:
     assert "the disk is full" in ended.stderr
     assert ROOM in ended.stderr
     assert "Traceback" not in ended.output
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_vectors_that_were_embedded_stay_and_embedding_goes_on(
+    disk: Path, tmp_path: Path, suffix: str
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("".join(f"text {number}\n" for number in range(5000)))
+    words = ("embed", str(texts), "--model", "hash,dim=64", "--no-cache", "-o", str(disk / f"v{suffix}"))
+    filler = leave(disk, 800 * KIB)
+    failed = eq(*words, "--json")
+    assert failed.exit_code == 3
+    error = json.loads(failed.stderr.splitlines()[-1])["error"]
+    assert (error["code"], error["hint"]) == ("E700", ROOM)
+    assert not (disk / f"v{suffix}").exists()
+    filler.unlink()
+    again = eq(*words, "--json")
+    assert again.exit_code == 0, again.stderr
+    assert json.loads(again.stdout)["resumed"] == 2048
+    assert sorted(each.name for each in disk.iterdir()) == [f"v{suffix}"]
+
+
+def test_a_limit_on_the_size_of_files_has_a_hint(tmp_path: Path) -> None:
+    """As ``ulimit -f`` sets it; Python ignores the signal, so that the write fails."""
+    resource = pytest.importorskip("resource")
+    (tmp_path / "texts.txt").write_text("".join(f"text {number}\n" for number in range(5000)))
+    words = ("embed", "texts.txt", "--model", "hash,dim=64", "--no-cache", "-o", "v.npy", "--json")
+    done = subprocess.run(
+        [sys.executable, "-m", "equipoise", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(equipoise.__file__).parents[1])},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600 * KIB, 600 * KIB)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert (error["code"], error["hint"]) == ("E700", ROOM)

@@ -105,6 +105,7 @@ def embed(
                 output,
                 role=role,
                 ids=(item.id for item in second) if source.has_ids else None,
+                total=source.count,
                 progress=count,
             )
         _show(out, report, source, loaded, cache)

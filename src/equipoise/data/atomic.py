@@ -12,10 +12,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.data.swap import PART, remove_abandoned_files, writer
 from equipoise.data.text import PathLike, shown
 from equipoise.errors import EquipoiseError, InputError, PartialError, StoreError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+}
 _ROOM = "make room: what was finished before stays, and the same command goes on"
 
 
@@ -62,8 +67,12 @@ def write_array(file: Path, array: NDArray[Any]) -> None:
 
 @contextmanager
 def replaced_file(target: Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes the place of ``target`` when the block ends well."""
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+    """A file to write into, which takes the place of ``target`` when the block ends well.
+
+    Parts that killed processes have left in the folder are removed.
+    """
+    remove_abandoned_files(target.parent)
+    part = target.with_name(f".{target.name}.{writer()}{PART}")
     try:
         with open(part, "wb") as stream:
             yield stream
@@ -81,7 +90,7 @@ def unwritten(path: PathLike, error: BaseException | None, *, hint: str = "") ->
     3
     """
     if isinstance(error, OSError) and error.errno in _FULL:
-        return PartialError(f"{shown(path)} cannot be written: the disk is full", hint=_ROOM)
+        return PartialError(f"{shown(path)} cannot be written: {_FULL[error.errno]}", hint=_ROOM)
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     return StoreError(f"{shown(path)} cannot be written: {reason}", hint=hint)
 

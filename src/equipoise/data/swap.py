@@ -19,6 +19,7 @@ from zlib import crc32
 
 PART, OLD = ".part", ".old"
 _WRITER = re.compile(r"(?P<host>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}")
+_PART_FILE = re.compile(rf"\..+\.{_WRITER.pattern}{re.escape(PART)}", re.DOTALL)
 
 
 @contextmanager
@@ -26,8 +27,8 @@ def replaced_directory(target: Path) -> Iterator[Path]:
     """A directory to write into, which takes the place of ``target`` when the block ends well."""
     target.parent.mkdir(parents=True, exist_ok=True)
     clean_up(target)
-    writer = f"{host()}-{os.getpid()}-{os.urandom(4).hex()}"
-    part, old = (target.with_name(f".{target.name}.{writer}{ending}") for ending in (PART, OLD))
+    name = writer()
+    part, old = (target.with_name(f".{target.name}.{name}{ending}") for ending in (PART, OLD))
     part.mkdir()
     try:
         yield part
@@ -66,6 +67,19 @@ def clean_up(target: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def remove_abandoned_files(folder: Path) -> None:
+    """Remove the parts of files in a folder whose writers were killed, whatever the files were to be called.
+
+    A file may have been named after its writer, so that the next writer has another name for it.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(PART)]
+        for name in names:
+            match = _PART_FILE.fullmatch(name)
+            if match is not None and _is_gone(match) and not (folder / name).is_dir():
+                (folder / name).unlink(missing_ok=True)
+
+
 def sync_directory(folder: Path) -> None:
     """Make renames in a directory lasting, where the system can."""
     with suppress(OSError):
@@ -99,17 +113,21 @@ def _beside(target: Path, ending: str) -> list[Path]:
     return []
 
 
-def _writer(path: Path, target: Path) -> tuple[str, int] | None:
+def _writer(path: Path, target: Path) -> re.Match[str] | None:
     """The host and the process that a name tells of."""
     start = f".{target.name}."
-    match = _WRITER.fullmatch(path.stem.removeprefix(start)) if path.name.startswith(start) else None
-    return None if match is None else (match["host"], int(match["process"]))
+    return _WRITER.fullmatch(path.stem.removeprefix(start)) if path.name.startswith(start) else None
 
 
 def is_abandoned(path: Path, target: Path) -> bool:
     """Whether the writer ran on this host and is gone."""
-    writer = _writer(path, target)
-    return writer is not None and writer[0] == host() and not _is_alive(writer[1])
+    match = _writer(path, target)
+    return match is not None and _is_gone(match)
+
+
+def _is_gone(writer: re.Match[str]) -> bool:
+    """A writer on another host may be alive, and so may one whose number another process has now."""
+    return writer["host"] == host() and not _is_alive(int(writer["process"]))
 
 
 def _is_alive(process: int) -> bool:
@@ -122,6 +140,11 @@ def _is_alive(process: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def writer() -> str:
+    """This process, as it names what it is writing; no two calls give the same."""
+    return f"{host()}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def host() -> str:

@@ -28,8 +28,8 @@ class Distinct:
     """For each repetition, where its text appeared first."""
 
 
-def checked(texts: Iterable[str]) -> list[str]:
-    """The texts as a list, when each is a non-empty string of whole characters.
+def checked(texts: Iterable[str], *, start: int = 0) -> list[str]:
+    """The texts as a list, when each is a non-empty string of whole characters; errors count from ``start``.
 
     >>> checked(["a", ""])
     Traceback (most recent call last):
@@ -45,7 +45,7 @@ def checked(texts: Iterable[str]) -> list[str]:
     found = list(texts)
     if not found:
         raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
-    for place, text in enumerate(found):
+    for place, text in enumerate(found, start):
         checked_text(text, subject=f"text {place} (counted from 0)")
         if not text or text.isspace():
             raise InputError(f"text {place} (counted from 0) is empty", hint="leave empty texts out")

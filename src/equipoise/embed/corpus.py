@@ -10,9 +10,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from equipoise.embed.batch import checked
 from equipoise.embed.model import Embedder, EmbedReport
 from equipoise.embed.rowfile import RowFile
 from equipoise.embed.rowkeys import RowKeys
+from equipoise.embed.stopped import StoppedError
 from equipoise.errors import InputError
 from equipoise.types import Role
 
@@ -72,6 +74,7 @@ def embed_to_file(
     role: Role | str = Role.DOCUMENT,
     ids: Iterable[str] | None = None,
     batch: int = BATCH,
+    total: int | None = None,
     progress: Progress | None = None,
 ) -> CorpusReport:
     """Embed texts, however many, into an .npy or .npz file with one row a text.
@@ -80,6 +83,7 @@ def embed_to_file(
     and ``texts`` while all differ and take at most 256 MiB as an array; with neither, ``ids`` are the numbers
     of the rows. An .npy file gets ids beside it, as ``NAME.ids``. The file appears when it is whole. A run
     that was killed, or that failed, leaves what it has done beside it, and the same call goes on from there.
+    ``total`` is the number of texts, where it is known, for the error of a model that fails.
     """
     start = perf_counter()
     head = {"format": 1, "model": embedder.fingerprint, "role": str(role), "batch": batch}
@@ -94,6 +98,8 @@ def embed_to_file(
         if not file.rows:
             raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
         file.finish(keys)
+    except StoppedError as error:
+        raise error.counted(file.rows + error.done, total) from None
     finally:
         file.close()
     return CorpusReport(
@@ -129,6 +135,7 @@ def _embed_batch(
     if done is not None:
         tally.add(resumed=len(texts), **{name: done.get(name) for name in _COUNTS})
     else:
+        checked(texts, start=before)
         embedded = embedder.embed_report(texts, role, progress=_within(progress, before, len(texts)))
         report = embedded.report
         file.append(embedded.vectors, digest, {name: getattr(report, name) for name in _COUNTS})

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from equipoise.data.atomic import write_text
+from equipoise.data.atomic import unwritten, write_text
 from equipoise.embed.encoder import Vectors
 from equipoise.embed.rowkeys import RowKeys
 from equipoise.errors import ParameterError, StoreError
@@ -112,7 +112,8 @@ class RowFile:
         """Leave what was written for another time; a file without a single row is removed."""
         if self._stream.closed:
             return
-        self._stream.close()
+        with suppress(OSError):  # a full disk refuses what is left in the buffer once more
+            self._stream.close()
         if not self.rows:
             with suppress(OSError):
                 self._part.unlink(missing_ok=True)
@@ -198,8 +199,8 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         missing = not path.parent.is_dir()
-        hint = f"make the folder first: mkdir -p {path.parent}" if missing else ""
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}", hint=hint) from error
+        hint = f"make the folder first: mkdir -p {path.parent}" if missing else "choose another folder"
+        raise unwritten(path, error, hint=hint) from error
 
 
 def _lock(stream: BinaryIO, path: Path) -> None:

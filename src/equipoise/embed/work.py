@@ -14,6 +14,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.lengths import Lengths
 from equipoise.embed.local.encoder import Encoded, encode_counted
 from equipoise.embed.local.workers import Workers
+from equipoise.embed.stopped import StoppedError
 from equipoise.errors import EquipoiseError, NotFiniteError, ShapeError
 from equipoise.types import Role
 
@@ -45,6 +46,7 @@ class Work:
         self._role = role
         self._progress = progress or (lambda done, total: None)
         self._over = over
+        self._has = np.zeros(len(once.texts), dtype=bool)
         self._done = 0
         self._out: Vectors | None = None
 
@@ -89,7 +91,10 @@ class Work:
                 self._put(places, encoded.vectors)
                 at = number + 1
         except EquipoiseError as error:
-            self._keep_finished(error, [texts[place] for place in groups[at]] if at < len(groups) else [])
+            block = groups[at] if at < len(groups) else []
+            self._keep_finished(error, np.array([missing[place] for place in block], dtype=np.int64))
+            if isinstance(error, StoppedError):
+                raise error.counted(self._texts_done(), self._total) from None
             raise
 
     def vectors(self) -> Vectors:
@@ -114,17 +119,25 @@ class Work:
             identity, variant = self._model.encoder.identity, self._model.variant(self._role)
             self._model.cache.put_many(identity, variant, texts, vectors)
 
-    def _keep_finished(self, error: EquipoiseError, block: Sequence[str]) -> None:
+    def _keep_finished(self, error: EquipoiseError, block: NDArray[np.int64]) -> None:
         """A service that failed may have answered for some of the block: that was paid for."""
         finished = getattr(error, "finished", None)
         if finished is not None:
-            self._keep([block[place] for place in finished.places.tolist()], finished.vectors)
+            places = block[finished.places]
+            self._keep([self._once.texts[place] for place in places.tolist()], finished.vectors)
+            self._has[places] = True
+
+    def _texts_done(self) -> int:
+        """How many of the texts of the call have a vector, repetitions included."""
+        first = self._once.first[self._has]
+        return len(first) + int(np.isin(self._once.same_as, first).sum())
 
     def _put(self, places: NDArray[np.int64], raw: Vectors) -> None:
         self._model.note_dims(raw.shape[1])
         if self._out is None:
             self._out = np.empty((self._total, self._model.dims), dtype=np.float32)
         self._out[self._once.first[places]] = self._model.finish(raw)
+        self._has[places] = True
         self._done += len(places)
         self._progress(self._done, len(self._once.texts))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.data.atomic import write_bytes
-from equipoise.data.swap import PART, host, is_abandoned, unfinished
+from equipoise.data.swap import PART, is_abandoned, unfinished, writer
 from equipoise.data.text import PathLike
 from equipoise.errors import EquipoiseError
 from equipoise.run.manifest import Manifest
@@ -107,7 +107,7 @@ def _begin(folder: Path) -> Path:
         for file in folder.glob(f".{_NAME}.*{_ENDING}"):
             if is_abandoned(file, folder / _NAME):
                 file.unlink(missing_ok=True)
-    return folder / f".{_NAME}.{host()}-{os.getpid()}-{os.urandom(4).hex()}{_ENDING}"
+    return folder / f".{_NAME}.{writer()}{_ENDING}"
 
 
 def _write(file: Path, begun: Manifest, step: str, done: int, total: int) -> None:

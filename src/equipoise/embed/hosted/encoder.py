@@ -19,6 +19,7 @@ from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.hosted.answer import Answer
 from equipoise.embed.hosted.parallel import run_all
 from equipoise.embed.hosted.retry import STOPPED, Patience, Refusal, Refused, persist
+from equipoise.embed.stopped import StoppedError
 from equipoise.errors import MissingExtraError, PartialError, TooLongError
 from equipoise.types import Ints, Role
 
@@ -197,10 +198,8 @@ class HostedEncoder(Encoder):
                 hint="split such texts into chunks, or add truncate=true to the model to cut them",
             )
         else:
-            error = PartialError(
-                f"{self.card.name} failed after {len(done):,} of {len(texts):,} texts: {refusal.reason}",
-                hint=_WRONG_ANSWER if refusal.wrong else _AGAIN,
-            )
+            hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
+            error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
         places = sorted(done)
         if places:
             error.finished = Finished(np.array(places, dtype=np.int64), np.stack([done[at] for at in places]))
