@@ -222,6 +222,18 @@ def test_objects_with_encode_or_embed_are_models():
         def embed_query(self, text):
             return digest("query " + text).tolist()
 
+    class EncodesByRole:
+        def encode(self, texts):
+            raise AssertionError("it has a method for each role")
+
+        def encode_query(self, texts):
+            return [digest("query " + text) for text in texts]
+
+        def encode_document(self, texts):
+            return [digest("document " + text) for text in texts]
+
+    for role in ("query", "document"):
+        np.testing.assert_array_equal(embedder(EncodesByRole()).embed(["a"], role), [digest(f"{role} a")])
     np.testing.assert_array_equal(embedder(Generator()).embed(["a"]), [digest("a")])
     np.testing.assert_array_equal(embedder(ByRole()).embed(["a"], "query"), [digest("query a")])
     np.testing.assert_array_equal(embedder(ByRole()).embed_documents(["a"]), [digest("a")])

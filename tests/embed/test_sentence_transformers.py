@@ -77,6 +77,75 @@ def test_prompts_of_the_folder_are_used_and_can_be_replaced(tiny_bert: Path, tmp
     assert prompted.fingerprint != plain.fingerprint
 
 
+def prompted(tiny_bert: Path, prompts: dict[str, str], default: str | None = None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(str(tiny_bert), device="cpu", prompts=prompts, default_prompt_name=default)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "default"),
+    [
+        ({"query": "red ", "document": "blue "}, None),
+        ({"query": "red ", "document": "blue "}, "query"),
+        ({"query": "red "}, None),
+        ({"query": "red ", "document": ""}, "query"),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_an_object_is_the_model_that_its_folder_is(tiny_bert: Path, tmp_path: Path, prompts, default):
+    """The oracle is the library's own way to embed queries and documents."""
+    library = prompted(tiny_bert, prompts, default)
+    library.save(str(tmp_path / "saved"))
+    by_object, by_name = embedder(library), load(f"st:{tmp_path / 'saved'}")
+    assert by_object.prompts == by_name.prompts
+    for role, encode in (("query", library.encode_query), ("document", library.encode_document)):
+        wanted = encode(TEXTS)
+        np.testing.assert_allclose(by_object.embed(TEXTS, role), wanted, atol=1e-6)
+        np.testing.assert_allclose(by_name.embed(TEXTS, role), wanted, atol=1e-6)
+    assert (by_object.dims, by_object.card.max_tokens) == (by_name.dims, by_name.card.max_tokens)
+    assert not by_object.encoder.cacheable
+
+
+def test_a_default_prompt_of_no_role_is_for_both(tiny_bert: Path, tmp_path: Path):
+    library = prompted(tiny_bert, {"search": "red "}, "search")
+    library.save(str(tmp_path / "saved"))
+    for model in (embedder(library), load(f"st:{tmp_path / 'saved'}")):
+        for role in Role:
+            np.testing.assert_allclose(model.embed(TEXTS, role), library.encode(TEXTS), atol=1e-6)
+
+
+def test_prompts_of_an_object_can_be_replaced(tiny_bert: Path):
+    library = prompted(tiny_bert, {"query": "red ", "document": "blue "})
+    model = embedder(library, query_prompt="", document_prompt="the ")
+    plain = library.encode(TEXTS, prompt="")
+    np.testing.assert_allclose(model.embed(TEXTS, "query"), plain, atol=1e-6)
+    wanted = library.encode(TEXTS, prompt="the ")
+    np.testing.assert_allclose(model.embed(TEXTS, "document"), wanted, atol=1e-6)
+
+
+def test_a_model_with_a_part_for_each_role_is_told_the_role(tiny_bert: Path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Dense, Router
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = list(SentenceTransformer(str(tiny_bert), device="cpu").children())
+        state = torch.random.get_rng_state()
+        torch.manual_seed(0)
+        router = Router({"query": [Dense(32, 8)], "document": [Dense(32, 8)]}, default_route="document")
+        torch.random.set_rng_state(state)
+        library = SentenceTransformer(modules=[*parts[:2], router], device="cpu")
+    model = embedder(library, normalize=False)
+    queries, documents = library.encode_query(TEXTS), library.encode_document(TEXTS)
+    assert not np.allclose(queries, documents)
+    np.testing.assert_allclose(model.embed(TEXTS, "query"), queries, atol=1e-6)
+    np.testing.assert_allclose(model.embed(TEXTS, "document"), documents, atol=1e-6)
+
+
 def test_torchs_thread_count_is_left_as_it_was(tiny_bert: Path):
     import torch
 

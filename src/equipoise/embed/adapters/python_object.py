@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from equipoise.embed.adapters.sentence_transformers import is_sentence_transformer, of_object
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.local.encoder import Encoded, LocalEncoder
@@ -22,16 +23,18 @@ OPTIONS = ("identity",)
 """``identity`` is the caller's word that equal names give equal vectors; without it nothing is cached."""
 
 _CALLS = ("encode", "embed")
+_ENCODE_BY_ROLE = {Role.QUERY: "encode_query", Role.DOCUMENT: "encode_document"}
 _BY_ROLE = {Role.QUERY: "embed_query", Role.DOCUMENT: "embed_documents"}
 
 
 class ObjectEncoder(LocalEncoder):
-    """An object with ``encode(texts)`` or ``embed(texts)``, or with LangChain's two methods by role."""
+    """An object with ``encode(texts)`` or ``embed(texts)``, or with two methods by role.
 
-    def __init__(self, model: Any, card: Card, *, identity: str = "") -> None:
+    The two are ``encode_query`` and ``encode_document``, as in sentence-transformers, or those of LangChain.
+    """
+
+    def __init__(self, model: Any, card: Card) -> None:
         self.card = card
-        self.cacheable = bool(identity)
-        self.identity = f"object {identity or uuid4().hex}"
         self._model = model
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> Encoded:
@@ -45,6 +48,8 @@ class ObjectEncoder(LocalEncoder):
         return Encoded(rows, None)
 
     def _call(self, texts: list[str], role: Role) -> Vectors:
+        if all(_has(self._model, name) for name in _ENCODE_BY_ROLE.values()):
+            return _as_rows(getattr(self._model, _ENCODE_BY_ROLE[role])(texts))
         method = next((getattr(self._model, name) for name in _CALLS if _has(self._model, name)), None)
         if method is not None:
             return _as_rows(method(texts))
@@ -68,12 +73,19 @@ def from_object(model: object, *, name: str = "", spec: str = "", identity: str 
     label = name or f"{type(model).__module__}.{type(model).__qualname__}"
     if not is_model(model):
         raise ParameterError(f"{label} has neither encode nor embed", hint="give it encode(texts) -> vectors")
-    return ObjectEncoder(model, Card(label, spec or f"py:{label}", origin="object"), identity=identity)
+    card = Card(label, spec or f"py:{label}", origin="object")
+    encoder = of_object(model, card) if is_sentence_transformer(model) else ObjectEncoder(model, card)
+    encoder.cacheable = bool(identity)
+    encoder.identity = f"object {identity or uuid4().hex}"
+    return encoder
 
 
 def is_model(model: object) -> bool:
     """Whether an object can embed."""
-    return any(_has(model, name) for name in _CALLS) or all(_has(model, name) for name in _BY_ROLE.values())
+    pairs = (_ENCODE_BY_ROLE.values(), _BY_ROLE.values())
+    return any(_has(model, name) for name in _CALLS) or any(
+        all(_has(model, name) for name in pair) for pair in pairs
+    )
 
 
 def _has(model: object, name: str) -> bool:

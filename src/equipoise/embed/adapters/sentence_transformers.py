@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
 from equipoise.embed.known import BY_HUB_NAME
 from equipoise.embed.local.encoder import Encoded, LocalEncoder
-from equipoise.embed.local.folder import ModelFolder
+from equipoise.embed.local.folder import ModelFolder, prompts_by_role
 from equipoise.embed.local.hub import quiet_hub
 from equipoise.embed.local.packaged import is_installed, packaged
 from equipoise.embed.local.torch_engine import hub_revision, torch_threads, weights_digest
@@ -26,23 +29,33 @@ BATCH = 32
 
 
 class SentenceTransformersEncoder(LocalEncoder):
-    """The library's own ``encode``, on as many threads as were asked for and no more."""
+    """The library's own ``encode``, on as many threads as were asked for and no more.
 
-    def __init__(self, model: Any, card: Card, *, threads: int, batch: int, prompts: dict[Role, str]) -> None:
+    ``threads`` of None leaves torch as it is.
+    """
+
+    def __init__(self, model: Any, card: Card, *, threads: int | None, batch: int = BATCH) -> None:
         self.card = card
         self.identity = f"st {card.revision} window={card.max_tokens}"
-        self.prompts = prompts
+        self.prompts = prompts_by_role(
+            getattr(model, "prompts", None) or {}, getattr(model, "default_prompt_name", None)
+        )
         self.normalizes = any(type(module).__name__ == "Normalize" for module in model.children())
         self._model = model
         self._threads = threads
         self._batch = batch
-        self._window = _window(model, card.max_tokens, threads)
+        self._window = _window(model, card.max_tokens, threads or 1)
+        # Models with a part for each role must be told which; versions before 5 have no such models.
+        self._calls = {
+            Role.QUERY: getattr(model, "encode_query", model.encode),
+            Role.DOCUMENT: getattr(model, "encode_document", model.encode),
+        }
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> Encoded:
         """The prompt is in the text already, so the library is told to add none."""
         heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
-        with torch_threads(self._threads):
-            vectors = self._model.encode(
+        with nullcontext() if self._threads is None else torch_threads(self._threads):
+            vectors = self._calls[role](
                 heads, batch_size=self._batch, prompt="", show_progress_bar=False, convert_to_numpy=True
             )
         return Encoded(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
@@ -95,20 +108,29 @@ def _loaded(spec: Spec, folder: Path | None, card: Card) -> Encoder:
             raise _explained(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
-    window, asked = model.max_seq_length, f"{spec.name}@{spec.options.get('revision', 'main')}"
-    facts = {
-        **card.to_dict(),
-        "dims": model.get_embedding_dimension(),
-        "max_tokens": int(window) if window and window < 10**6 else None,
-        "revision": card.revision or hub_revision(model, asked),
-    }
+    asked = f"{spec.name}@{spec.options.get('revision', 'main')}"
+    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, asked))
     return SentenceTransformersEncoder(
-        model,
-        Card(**facts),
-        threads=spec.count("threads") or 1,
-        batch=spec.count("batch") or BATCH,
-        prompts=_prompts(model),
+        model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH
     )
+
+
+def is_sentence_transformer(model: object) -> bool:
+    """Whether an object is a model of the library; the library is not loaded to find out."""
+    library = sys.modules.get("sentence_transformers")
+    return library is not None and isinstance(model, library.SentenceTransformer)
+
+
+def of_object(model: Any, card: Card) -> SentenceTransformersEncoder:
+    """A model in hand, with its prompts and its window as ``st:`` has them."""
+    return SentenceTransformersEncoder(model, _sized(card, model), threads=None)
+
+
+def _sized(card: Card, model: Any) -> Card:
+    """The card with the dimensions and the window of the model."""
+    window = model.max_seq_length
+    dims = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return replace(card, dims=dims(), max_tokens=int(window) if window and window < 10**6 else None)
 
 
 def _explained(spec: Spec, folder: Path | None, error: Exception) -> Exception:
@@ -124,13 +146,6 @@ def _explained(spec: Spec, folder: Path | None, error: Exception) -> Exception:
         f"{spec.name} could not be loaded from the hub: {reason}",
         hint="check the name and the network, or name a folder; minilm, use and wordllama need no network",
     )
-
-
-def _prompts(model: Any) -> dict[Role, str]:
-    said: dict[str, str] = getattr(model, "prompts", None) or {}
-    query = said.get("query") or ""
-    document = next((said[name] for name in ("document", "passage", "corpus") if said.get(name)), "")
-    return {Role.QUERY: query, Role.DOCUMENT: document}
 
 
 def _window(model: Any, max_tokens: int | None, threads: int) -> Window | None:

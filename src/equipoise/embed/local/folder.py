@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,27 @@ _POOLING_MODES = {
     "pooling_mode_mean_tokens": "mean",
 }
 _NO_LIMIT = 1_000_000
+
+
+_PROMPT_NAMES = {Role.QUERY: ("query",), Role.DOCUMENT: ("document", "passage", "corpus")}
+
+
+def prompts_by_role(prompts: Mapping[str, str | None], default_name: str | None) -> dict[Role, str]:
+    """The prompts of queries and documents among those that sentence-transformers keeps by name.
+
+    A default prompt is for both roles, unless its name is that of one of them.
+
+    >>> prompts_by_role({"query": "Q: ", "document": ""}, "query")[Role.DOCUMENT]
+    ''
+    >>> prompts_by_role({"search": "S: "}, "search")[Role.DOCUMENT]
+    'S: '
+    """
+    named = {name for names in _PROMPT_NAMES.values() for name in names}
+    shared = "" if default_name in named else prompts.get(default_name or "") or ""
+    return {
+        role: next((prompt for name in names if (prompt := prompts.get(name))), shared)
+        for role, names in _PROMPT_NAMES.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +103,7 @@ class ModelFolder:
     def require_no_code(self, *, trusted: bool) -> None:
         """Refuse a folder that brings classes of its own, unless the user has asked to run them.
 
-        sentence-transformers imports them from a folder without asking.
+        sentence-transformers before version 6 imports them from a folder without asking.
         """
         modules = self.json("modules.json")
         kinds = [str(each.get("type", "")) for each in modules or () if isinstance(each, dict)]
@@ -94,11 +116,8 @@ class ModelFolder:
 
     def prompts(self) -> dict[Role, str]:
         """What the model wants before queries and documents."""
-        said = self.json("config_sentence_transformers.json").get("prompts") or {}
-        names = {Role.QUERY: ("query",), Role.DOCUMENT: ("document", "passage", "corpus")}
-        found = {
-            role: next((said[name] for name in keys if said.get(name)), "") for role, keys in names.items()
-        }
+        said = self.json("config_sentence_transformers.json")
+        found = prompts_by_role(said.get("prompts") or {}, said.get("default_prompt_name"))
         return {role: prompt for role, prompt in found.items() if prompt}
 
     def settings(self) -> str:
