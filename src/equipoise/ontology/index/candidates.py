@@ -23,7 +23,7 @@ from equipoise.ontology.index.components import Components
 from equipoise.ontology.index.held import HeldVectors
 from equipoise.ontology.index.search import Found, TermSystem
 from equipoise.ontology.index.store import TermIndex
-from equipoise.types import Ints, Role
+from equipoise.types import Ints
 
 PROPOSED = 200
 """Components that a store is asked for, at least, and ten for each term that is wanted."""
@@ -85,7 +85,7 @@ def search_by_store(system: TermSystem, held: Indexed, queries: Iterable[str], k
             hint="build the index with this store first",
         )
     system.require_depth(k)
-    vectors = fitted.system.embedder.embed(texts, role=Role.QUERY)
+    vectors = fitted.query_vectors(texts)
     terms = np.empty((len(texts), k), dtype=np.int64)
     component, best = np.empty_like(terms), np.empty(terms.shape)
     for row, vector in enumerate(vectors):

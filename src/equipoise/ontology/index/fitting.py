@@ -63,5 +63,6 @@ def _fitted(
     model = system.embedder
     for index in indexes:
         if index.model == model.fingerprint:
-            return HeldVectors(system, index.vectors, index.first)
-    return HeldVectors(system, model.embed_report(components.texts, Role.DOCUMENT, progress=progress).vectors)
+            return HeldVectors(system, index.vectors, index.first, texts=components.texts)
+    made = model.embed_report(components.texts, Role.DOCUMENT, progress=progress)
+    return HeldVectors(system, made.vectors, texts=components.texts)

@@ -12,6 +12,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.retriever import Blocks, Fitted
 from equipoise.geometry import Points, Prepared
 from equipoise.geometry.twins import Twins, twins
+from equipoise.ontology.index.casing import Casing
 from equipoise.ontology.index.rounded import Rounded
 from equipoise.types import Ints, Role
 
@@ -20,12 +21,21 @@ class HeldVectors(Fitted):
     """A model that embeds, with the vectors of its documents; equal vectors score equal.
 
     ``first`` is, for each vector, the place of the first that equals it; it is found here unless it is given.
+    ``texts`` are those of the vectors: queries are embedded in their upper and lower case.
     """
 
     bytes_a_score = 4
 
-    def __init__(self, system: DenseRetriever, vectors: Vectors, first: Ints | None = None) -> None:
+    def __init__(
+        self,
+        system: DenseRetriever,
+        vectors: Vectors,
+        first: Ints | None = None,
+        *,
+        texts: Sequence[str] = (),
+    ) -> None:
         self.documents = len(vectors)
+        self._texts = texts
         self.vectors = vectors
         self.system = system
         if first is None:
@@ -45,9 +55,13 @@ class HeldVectors(Fitted):
 
     def query_vectors(self, queries: Sequence[str]) -> Vectors:
         """The vectors of texts that ask."""
-        vectors = self.system.embedder.embed(queries, role=Role.QUERY)
+        vectors = self.system.embedder.embed(self._casing.all(queries), role=Role.QUERY)
         self._space.check(vectors).require_usable("the vectors of the queries")
         return vectors
+
+    @cached_property
+    def _casing(self) -> Casing:
+        return Casing(self._texts)
 
     @property
     def dims(self) -> int:

@@ -96,7 +96,7 @@ class TermSystem:
     def fingerprint(self) -> str:
         """Equal only where the scores are equal for any query."""
         how = f"multi {self.expression!r}" if self.multi else "single"
-        return fingerprint_of("terms 1", self.system.fingerprint, self.ontology.fingerprint, how)
+        return fingerprint_of("terms 2", self.system.fingerprint, self.ontology.fingerprint, how)
 
     @cached_property
     def components(self) -> Components:

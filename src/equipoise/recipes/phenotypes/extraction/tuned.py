@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,10 @@ from equipoise.tune.record import Tuning
 from equipoise.types import Finding
 
 TUNING = "extraction_tuning.json"
-_CHOSEN = {each.name: type(each.default) for each in fields(Pipeline)}
+_CHOSEN: dict[str, Callable[[Any], Any]] = {
+    each.name: type(getattr(Pipeline(), each.name)) for each in fields(Pipeline)
+}
+"""What a tuning chooses, and the types of it."""
 
 
 @dataclass(frozen=True)
