@@ -15,7 +15,8 @@ EquipoiseError          E100   anything the program refuses to do             ex
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
 ├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
 └── PartialError        E700   a service or a disk gave up; the rest is kept  exit 3
-    └── TooLongError    E701   a text is longer than the service takes        exit 2
+    ├── TooLongError    E701   a text is longer than the service takes        exit 2
+    └── StoppedError    E702   a model failed before all texts were embedded  exit 3
 """
 
 from __future__ import annotations
@@ -164,6 +165,34 @@ class TooLongError(PartialError):
 
     code = "E701"
     exit_code = 2
+
+
+class StoppedError(PartialError):
+    """A model failed after ``done`` texts of ``total``, None where it is unknown how many there are.
+
+    >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).sentence
+    'tiny failed after 2,050 texts: the server answered 500'
+    """
+
+    code = "E702"
+
+    def __init__(self, model: str, reason: str, done: int, total: int | None, *, hint: str = "") -> None:
+        texts = f"{done:,} texts" if total is None else f"{done:,} of {total:,} texts"
+        super().__init__(f"{model} failed after {texts}: {reason}", hint=hint)
+        self.model, self.reason, self.done, self.total = model, reason, done, total
+
+    def counted(self, done: int, total: int | None) -> StoppedError:
+        """The same failure as it is counted in a larger piece of work."""
+        more = StoppedError(self.model, self.reason, done, total, hint=self.hint)
+        more.finished = self.finished
+        return more
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_stopped, (self.model, self.reason, self.done, self.total, self.hint))
+
+
+def _rebuild_stopped(model: str, reason: str, done: int, total: int | None, hint: str) -> StoppedError:
+    return StoppedError(model, reason, done, total, hint=hint)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

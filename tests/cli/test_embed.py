@@ -320,7 +320,7 @@ def test_a_service_that_fails_leaves_exit_3_and_no_key_anywhere(eq, folder, comm
         there = environment | {"OPENAI_API_KEY": key, "EQUIPOISE_CACHE": str(folder / "cache")}
         failed = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
         assert failed.returncode == 3, failed.stderr
-        assert "error[E700]" in failed.stderr
+        assert "error[E702]" in failed.stderr
         assert "run the same command again" in failed.stderr
         assert len(service.asked) == 12
         again = subprocess.run(words, env=there, capture_output=True, text=True, check=False)

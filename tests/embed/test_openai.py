@@ -25,8 +25,14 @@ from equipoise.embed.corpus import embed_to_file
 from equipoise.embed.hosted.retry import Patience
 from equipoise.embed.model import Embedder
 from equipoise.embed.spec import parse_spec
-from equipoise.embed.stopped import StoppedError
-from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError, TooLongError
+from equipoise.errors import (
+    EquipoiseError,
+    MissingExtraError,
+    ParameterError,
+    PartialError,
+    StoppedError,
+    TooLongError,
+)
 from equipoise.run.manifest import Manifest
 from equipoise.types import Role
 from marked import marked
@@ -284,7 +290,7 @@ def test_boolean_indexes_of_two_texts_are_no_order(make, service: Service) -> No
     service.always = server.data(lambda items: [{**item, "index": item["index"] == 1} for item in items])
     with pytest.raises(PartialError) as caught:
         make().encode(["a", "b"], Role.DOCUMENT)
-    assert caught.value.code == "E700"
+    assert caught.value.code == "E702"
     assert caught.value.finished is None
 
 

@@ -14,8 +14,7 @@ from equipoise.embed.batch import checked
 from equipoise.embed.model import Embedder, EmbedReport
 from equipoise.embed.rowfile import RowFile
 from equipoise.embed.rowkeys import RowKeys
-from equipoise.embed.stopped import StoppedError
-from equipoise.errors import InputError
+from equipoise.errors import InputError, StoppedError
 from equipoise.types import Role
 
 BATCH = 2048

@@ -14,8 +14,7 @@ from equipoise.embed.encoder import Vectors
 from equipoise.embed.lengths import Lengths
 from equipoise.embed.local.encoder import Encoded, encode_counted
 from equipoise.embed.local.workers import Workers
-from equipoise.embed.stopped import StoppedError
-from equipoise.errors import EquipoiseError, NotFiniteError, ShapeError
+from equipoise.errors import EquipoiseError, NotFiniteError, ShapeError, StoppedError
 from equipoise.types import Role
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from equipoise.embed.encoder import Encoder, Vectors
 from equipoise.embed.hosted.answer import Answer
 from equipoise.embed.hosted.parallel import run_all
 from equipoise.embed.hosted.retry import STOPPED, Patience, Refusal, Refused, persist
-from equipoise.embed.stopped import StoppedError
-from equipoise.errors import MissingExtraError, PartialError, TooLongError
+from equipoise.errors import MissingExtraError, PartialError, StoppedError, TooLongError
 from equipoise.types import Ints, Role
 
 REQUEST_CHARACTERS = 400_000
