@@ -17,6 +17,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.geometry import geometry
 from equipoise.run.evaluate import compare, evaluate
+from equipoise.stats.numbers import about
 from equipoise.types import Finding
 
 
@@ -290,7 +291,10 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     needed = comparison.contrast("x", "y").needed.value
     assert needed > 40
     assert found.subject == "x, y"
-    assert f"an n of about {needed:,.0f} to show, and here n is 40" in found.sentence
+    assert (
+        f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.sentence
+    )
+    assert f"about {about(needed)} units would separate x and y" in comparison.verdict().casefold()
     assert "unit" not in found.sentence + "".join(found.evidence), "trees have nodes"
 
 

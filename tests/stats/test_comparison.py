@@ -427,6 +427,7 @@ def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
     seen = compare_results(shifted([0.0, 0.05]), **FAST).contrast("b", "a")
     assert said.startswith("No system is shown to be best on m: b scores highest (")
     assert "but the data cannot tell it from a (" in said
+    assert "would separate b and a with 80 % power (one test)" in said
     assert f"if the difference seen, {abs(seen.difference):.3f}, is the true one; there are 60 units." in said
     assert seen.needed.value == pytest.approx(97_000, abs=500)
     assert "About 97,000 units would separate b and a" in said
@@ -479,10 +480,8 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
     comparison = compare_results(many, **FAST)
     nearest = comparison.contrast("best", "s4")
     assert nearest.p < 0.05 < nearest.adjusted
-    assert comparison.verdict().endswith(
-        "40 units are about enough for the difference between best and s4, 0.63, in a single test, "
-        "but not for this one (Holm over the 15 pairs on m)."
-    )
+    assert nearest.needed.value > nearest.n
+    assert "would separate best and s4 with 80 % power (Holm over 15 pairs)" in comparison.verdict()
 
 
 def test_a_difference_stays_within_reach_of_the_metric():

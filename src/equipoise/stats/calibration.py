@@ -1,6 +1,7 @@
 """Trials of the intervals on data whose truth is known: how often do they cover it?
 
-``python -m equipoise.stats.calibration`` prints that table, and the one of the tests. A 95 % interval must
+``python -m equipoise.stats.calibration`` prints that table, the one of the tests, and the one of the planned
+numbers of units. A 95 % interval must
 cover in 93 to 97 % of trials from 50 units and 10 clusters on. With less, or with nearly all hits, nothing
 is promised, and the table shows what happens. Where rare values decide the figure, it may cover more often.
 """
@@ -17,6 +18,7 @@ from math import nan, sqrt
 import numpy as np
 
 from equipoise.stats.calibration_data import CorpusTrial, MeanTrial, Rows, corpus_trials, mean_trials
+from equipoise.stats.calibration_power import PowerRow, planned_power
 from equipoise.stats.calibration_tests import FalsePositiveRow, false_positive_rates
 from equipoise.stats.corpus_interval import evidence_interval
 from equipoise.stats.interval import Interval
@@ -126,6 +128,18 @@ def rate_lines(rows: Sequence[FalsePositiveRow]) -> list[str]:
     return lines
 
 
+def power_lines(rows: Sequence[PowerRow]) -> list[str]:
+    """How often the planned number of units was enough, as aligned text, marked where it was not 80 %."""
+    lines = [f"{'systems':18}  {'decision':13}  {'correction':10}  {'units':>5}  {'trials':>6}  {'rate':>6}"]
+    for row in rows:
+        note = "" if row.kept else "  not 80 %"
+        lines.append(
+            f"{row.systems:18}  {row.decision:13}  {row.correction:10}  {row.n:5}  {row.simulations:6}  "
+            f"{row.rate:6.1%}{note}"
+        )
+    return lines
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the coverage of the intervals and the false positives of the tests; 1 if a promise is broken."""
     parser = argparse.ArgumentParser(description="Try intervals and tests on data whose truth is known.")
@@ -140,8 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rates = false_positive_rates(simulations=options.simulations, rng=np.random.default_rng(options.seed))
     sys.stdout.write("\nFalse positives at 5 % when there is no difference\n")
     sys.stdout.write("\n".join(rate_lines(rates)) + "\n")
+    # A trial is a comparison of five systems: a quarter as many of them are run.
+    powers = planned_power(max(1, options.simulations // 4), np.random.default_rng(options.seed))
+    sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
+    sys.stdout.write("\n".join(power_lines(powers)) + "\n")
     broken = [row for row in rows if row.promised and not row.kept]
-    return int(bool(broken) or not all(rate.kept for rate in rates))
+    kept = all(rate.kept for rate in rates) and all(row.kept for row in powers)
+    return int(bool(broken) or not kept)
 
 
 def _mean_row(

@@ -14,6 +14,7 @@ from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.metrics.base import Metric
 from equipoise.stats.bands import Bands, rank_intervals, resampled_ranks, tie_bands
 from equipoise.stats.contrast import (
+    NO_POWER,
     Column,
     Contrast,
     Question,
@@ -28,6 +29,8 @@ from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
 from equipoise.stats.paired import TESTS, find_test
 from equipoise.stats.pairing import Pairing, pair_results
+from equipoise.stats.planning import adjustment, units_to_show_best, with_power
+from equipoise.stats.power import Planned
 from equipoise.stats.redrawn import REDRAWN_P, errors_of, redrawn_scores, with_redrawn_errors
 from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
@@ -48,7 +51,8 @@ class Comparison:
 
     ``scores`` are on the primary metric over the units that are defined for every system, so that the
     order is made on equal terms. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
-    interval of its rank, ``families`` what each metric's p values were corrected for.
+    interval of its rank, ``families`` what each metric's p values were corrected for. ``needed_for_best`` is
+    how many units would show the leader to be best, at 80 % power, if the differences seen are the true ones.
     """
 
     systems: tuple[str, ...]
@@ -67,6 +71,7 @@ class Comparison:
     question: Question
     correction: str
     findings: tuple[Finding, ...] = ()
+    needed_for_best: Planned = NO_POWER
 
     @property
     def alpha(self) -> float:
@@ -77,6 +82,12 @@ class Comparison:
     def family(self) -> str:
         """What the p values on the primary metric were corrected for."""
         return self.families[self.primary]
+
+    @property
+    def adjustment(self) -> str:
+        """What the tests and the planning values on the primary metric are adjusted for, in a few words."""
+        pairs = [each for each in self.contrasts if each.metric == self.primary]
+        return adjustment(pairs, self.correction)
 
     @property
     def test(self) -> str:
@@ -181,6 +192,7 @@ class Comparison:
                 "estimates": self.estimates,
                 "contrasts": self.contrasts,
                 "families": self.families,
+                "needed_for_best": self.needed_for_best,
                 "test": self.question.test,
                 "correction": self.correction,
                 "level": self.question.level,
@@ -230,7 +242,8 @@ def compare_results(
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
     contrasts, resampled = _contrasts(pairing, names, primary, question, metric_objects or {})
     adjusted = {
-        name: _corrected([each for each in contrasts if each.metric == name], correction) for name in names
+        name: _corrected([each for each in contrasts if each.metric == name], correction, question.alpha)
+        for name in names
     }
     return _comparison(pairing, primary, adjusted, resampled, question, correction)
 
@@ -279,6 +292,7 @@ def _comparison(
     bands = _bands(systems, scores, contrasts[primary], better, question.alpha)
     ranks = _ranks(pairing, primary, resampled.get(primary), better, question)
     best = bands.order[0]
+    leader = None if np.isnan(scores[best]) else systems[best]
     return Comparison(
         systems=systems,
         metrics=names,
@@ -289,12 +303,15 @@ def _comparison(
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(each for name in names for each in contrasts[name]),
         scores=dict(zip(systems, scores.tolist(), strict=True)),
-        leader=None if np.isnan(scores[best]) else systems[best],
+        leader=leader,
         bands=dict(zip(systems, bands.letters, strict=True)),
         ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
         families={name: _family(name, contrasts[name], correction, results) for name in names},
         question=question,
         correction=correction,
+        needed_for_best=units_to_show_best(contrasts[primary], leader, correction, question.alpha)
+        if leader
+        else NO_POWER,
     )
 
 
@@ -355,9 +372,10 @@ def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> 
     )
 
 
-def _corrected(contrasts: Sequence[Contrast], correction: str) -> list[Contrast]:
+def _corrected(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
     adjusted = adjust([each.p for each in contrasts], correction)
-    return [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
+    planned = with_power(contrasts, correction, alpha)
+    return [replace(each, adjusted=float(p)) for each, p in zip(planned, adjusted, strict=True)]
 
 
 def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:

@@ -13,7 +13,7 @@ from equipoise.stats.draws import checked_resamples, checked_seed
 from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import Bounds, Interval, t_interval
 from equipoise.stats.paired import Spread, checked_flips, find_test, run_test, spread
-from equipoise.stats.power import Planned, detectable_difference, units_needed
+from equipoise.stats.power import Planned
 from equipoise.stats.resample import UNBOUNDED, mean_intervals
 from equipoise.types import Direction, Floats, Ids
 
@@ -32,8 +32,10 @@ class Contrast:
 
     ``wins`` counts the units on which a is better, whichever direction that is. ``adjusted`` is p corrected
     for the family; both are NaN where ``reason`` says why there is no test. ``test`` names where p comes
-    from: a paired test, or for a figure that is no mean over units the resamples. ``needed`` takes the
-    difference seen for the true one, and the true one is often smaller.
+    from: a paired test, or for a figure that is no mean over units the resamples. ``sd`` is the standard
+    error of the difference times sqrt(n), and ``units_per_block`` the mean size of a cluster. ``detectable``
+    and ``needed`` are for the test of this pair within its family (``stats.planning``), at 80 % power;
+    ``needed`` takes the difference seen for the true one, and the true one is often smaller.
     """
 
     metric: str
@@ -49,6 +51,8 @@ class Contrast:
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
+    sd: float | None = None
+    units_per_block: float = 1.0
     detectable: Planned = NO_POWER
     needed: Planned = NO_POWER
     reason: str = ""
@@ -200,7 +204,6 @@ def _stacked(
         units, blocks = float(found.units[at]), float(found.blocks[at])
         difference, error = float(found.mean[at]), float(found.error[at])
         wins, losses = _won_and_lost(differences[:, at], column.better)
-        detectable, needed = power_of(difference, error, units, blocks, question.level)
         why = reason or ("" if units else "no unit is defined for both")
         contrasts.append(
             Contrast(
@@ -218,8 +221,8 @@ def _stacked(
                 wins=wins,
                 ties=int(units) - wins - losses,
                 losses=losses,
-                detectable=detectable,
-                needed=needed,
+                sd=unit_sd(difference, error, units),
+                units_per_block=units / blocks if blocks else 1.0,
                 test="" if reason else question.test,
             )
         )
@@ -274,14 +277,7 @@ def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:
     return int((gains > slack).sum()), int((gains < -slack).sum())
 
 
-def power_of(
-    difference: float, error: float, units: float, blocks: float, level: float
-) -> tuple[Planned, Planned]:
-    """What these units can show, and how many the difference seen would take."""
-    # A standard error from equal differences is rounding, not a spread.
-    sd = error * sqrt(units) if not error <= 1e-12 * abs(difference) else 0.0
-    size = units / blocks if blocks else 1.0
-    return (
-        detectable_difference(sd, units, level=level, units_per_block=size),
-        units_needed(difference, sd, level=level, units_per_block=size),
-    )
+def unit_sd(difference: float, error: float, units: float) -> float:
+    """The standard deviation of one unit's difference, from the standard error of their mean."""
+    # A standard error from equal differences is rounding error, not a spread.
+    return error * sqrt(units) if not error <= 1e-12 * abs(difference) else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.types import Floats
+from equipoise.types import Floats, Ints
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -20,7 +20,7 @@ def holm(p: ArrayLike) -> Floats:
     >>> holm([0.01, 0.04, 0.03]).round(4)
     array([0.03, 0.06, 0.06])
     """
-    return _adjusted(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * np.arange(m, 0, -1)))
+    return _adjusted(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - _steps(sorted_p)), axis=-1))
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
@@ -32,9 +32,14 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(4)
     array([0.03, 0.04, 0.04])
     """
-    return _adjusted(
-        p, lambda sorted_p, m: np.minimum.accumulate((sorted_p * m / np.arange(1, m + 1))[::-1])[::-1]
-    )
+
+    def rule(sorted_p: Floats, m: Ints) -> Floats:
+        scaled = sorted_p * m / (1 + _steps(sorted_p))
+        # fmin passes over NaN, which comes first from this side.
+        smallest = np.fmin.accumulate(scaled[..., ::-1], axis=-1)[..., ::-1]
+        return np.where(np.isnan(sorted_p), np.nan, smallest)
+
+    return _adjusted(p, rule)
 
 
 def unadjusted(p: ArrayLike) -> Floats:
@@ -50,7 +55,7 @@ CORRECTIONS: dict[str, tuple[Callable[[ArrayLike], Floats], str]] = {
 
 
 def adjust(p: ArrayLike, method: str = "holm") -> Floats:
-    """p values adjusted by ``method``: holm, bh or none.
+    """p values adjusted by ``method``: holm, bh or none. Of an array, each row is a family.
 
     >>> adjust([0.01, 0.04], "none")
     array([0.01, 0.04])
@@ -62,12 +67,28 @@ def adjust(p: ArrayLike, method: str = "holm") -> Floats:
     return CORRECTIONS[method][0](p)
 
 
-def _adjusted(p: ArrayLike, rule: Callable[[Floats, int], Floats]) -> Floats:
-    """Apply ``rule`` to the known p values in rising order and put the answers back in place."""
+def _steps(sorted_p: Floats) -> Ints:
+    return np.arange(sorted_p.shape[-1])
+
+
+def step_level(position: float, tests: int, method: str, alpha: float) -> float:
+    """The level at which a correction tests the pair that comes after ``position`` others, of ``tests``.
+
+    >>> step_level(0, 10, "holm", 0.05), step_level(9, 10, "holm", 0.05), step_level(4, 10, "bh", 0.05)
+    (0.005, 0.05, 0.025)
+    """
+    if method == "holm":
+        return alpha / (tests - position)
+    return alpha * (position + 1) / tests if method == "bh" else alpha
+
+
+def _adjusted(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Floats:
+    """Apply ``rule`` to the p values of each family (last axis) in rising order; NaN stays NaN."""
     values = np.array(p, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(values))
-    if ((values[known] < 0) | (values[known] > 1)).any():
+    if ((values < 0) | (values > 1)).any():
         raise ParameterError("a p value lies outside 0 to 1")
-    order = known[np.argsort(values[known], kind="stable")]
-    values[order] = np.minimum(rule(values[order], len(order)), 1.0)
+    order = np.argsort(values, axis=-1, kind="stable")
+    tests = np.count_nonzero(~np.isnan(values), axis=-1, keepdims=True)
+    adjusted = np.minimum(rule(np.take_along_axis(values, order, axis=-1), tests), 1.0)
+    np.put_along_axis(values, order, adjusted, axis=-1)
     return values

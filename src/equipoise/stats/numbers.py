@@ -101,6 +101,16 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def about(number: float) -> str:
+    """A planned count to two figures: the values that it is computed from are not known better than that.
+
+    >>> about(1_724.0)
+    '1,700'
+    """
+    step = 10 ** max(0, floor(log10(number)) - 1)
+    return f"{round(number / step) * step:,}"
+
+
 def between(low: float, high: float, places: int = DEFAULT_DECIMALS) -> str:
     """One number, or the two ends of a range where they differ in print.
 

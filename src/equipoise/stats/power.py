@@ -12,6 +12,8 @@ from equipoise.stats.equality import nan_equal
 from equipoise.stats.interval import normal_critical, t_critical, wilson
 
 MOST_UNITS = 10**12
+POWER = 0.8
+"""The power of every planning value, unless another is given."""
 
 
 @nan_equal
@@ -52,7 +54,7 @@ class AccuracyRow:
 
 
 def detectable_difference(
-    sd: float, n: float, *, power: float = 0.8, level: float = 0.95, units_per_block: float = 1.0
+    sd: float, n: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
 ) -> Planned:
     """The smallest true difference that ``n`` units show with probability ``power``.
 
@@ -71,7 +73,7 @@ def detectable_difference(
 
 
 def units_needed(
-    difference: float, sd: float, *, power: float = 0.8, level: float = 0.95, units_per_block: float = 1.0
+    difference: float, sd: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
 ) -> Planned:
     """The fewest units that show a true ``difference`` with probability ``power``; see above for the rest.
 

@@ -14,7 +14,7 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 
-from equipoise.stats.contrast import Contrast, power_of
+from equipoise.stats.contrast import Contrast, unit_sd
 from equipoise.stats.interval import Interval, normal_critical, t_critical, t_interval
 from equipoise.stats.result import Result
 from equipoise.types import Floats
@@ -122,14 +122,12 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
         interval, p = redrawn_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
     if not interval.width > 0:
         return replace(seen, p=_larger(seen.p, p))
-    units, level = float(seen.n), seen.interval.level
-    detectable, needed = power_of(seen.difference, root_mean_square(errors), units, units, level)
     return replace(
         seen,
         p=_larger(seen.p, p),
         interval=interval,
-        detectable=detectable,
-        needed=needed,
+        sd=unit_sd(seen.difference, root_mean_square(errors), seen.n),
+        units_per_block=1.0,
         reason="" if isnan(seen.p) else seen.reason,
     )
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from equipoise.stats.contrast import Contrast
 from equipoise.stats.interval import Interval
-from equipoise.stats.numbers import decimals, figure, p_value, percent, shared_decimals, span
+from equipoise.stats.numbers import about, decimals, figure, p_value, percent, shared_decimals, span
+from equipoise.stats.power import POWER
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def _what_is_open(comparison: Comparison, leader: str, noun: str) -> str:
     scored = _scored(comparison)
     if len(scored) < 2:
         return "There is nothing to compare it with."
-    pairs = [comparison.contrast(a, b) for a, b in combinations(scored, 2)]
-    undecided = [each for each in pairs if each.winner(comparison.alpha) is None]
+    undecided = undecided_pairs(comparison)
     if undecided:
         more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
         first = f"{undecided[0].a} from {undecided[0].b}{more}"
@@ -86,39 +86,66 @@ def _what_is_open(comparison: Comparison, leader: str, noun: str) -> str:
     told = "The two systems" if len(scored) == 2 else f"All {len(scored)} systems"
     leading = comparison.contrast(leader, next(name for name in scored if name != leader))
     units = _units(comparison, leading.n, noun)
-    return f"{told} are told apart by these {units}{_reach(leading, len(scored))}."
+    return f"{told} are told apart by these {units}{_reach(comparison, leading)}."
+
+
+def undecided_pairs(comparison: Comparison) -> list[Contrast]:
+    """The pairs on the primary metric that are not significantly different, best systems first."""
+    pairs = [comparison.contrast(a, b) for a, b in combinations(_scored(comparison), 2)]
+    return [each for each in pairs if each.winner(comparison.alpha) is None]
 
 
 def _separation(comparison: Comparison, seen: Contrast, noun: str) -> str:
-    """What it would take to tell two systems apart, as a clause."""
+    """How many units would separate two systems, as a clause."""
     if seen.reason:
         return f"there is no test of {seen.a} against {seen.b}: {seen.reason}"
     if not seen.needed.known:
         return f"how many {noun}s would separate {seen.a} and {seen.b} is unknown, since {seen.needed.reason}"
     if seen.needed.value > seen.n:
-        return (
-            f"about {_rounded(seen.needed.value)} {noun}s would separate {seen.a} and {seen.b} "
-            f"if the difference seen, {_difference(seen)}, is the true one; "
-            f"there are {_units(comparison, seen.n, noun)}"
-        )
+        units = f"about {about(seen.needed.value)} {noun}s"
+        return f"{units} {what_they_show(comparison, seen)}; there are {_units(comparison, seen.n, noun)}"
     return (
-        f"{_units(comparison, seen.n, noun)} are about enough for the difference between {seen.a} and "
-        f"{seen.b}, {_difference(seen)}, in a single test, but not for this one ({comparison.family})"
+        f"{_units(comparison, seen.n, noun)} are about enough to show the difference between {seen.a} and "
+        f"{seen.b}, {_difference(seen)}, {_with_power(comparison)}, but the test did not show it"
     )
+
+
+def what_they_show(comparison: Comparison, seen: Contrast) -> str:
+    """What the units needed for a pair would show, with which power and adjustment.
+
+    For the leader and a system that is tied with it, also how many would show the leader to be best.
+    """
+    return (
+        f"would separate {seen.a} and {seen.b} {_with_power(comparison)} if the difference seen, "
+        f"{_difference(seen)}, is the true one{_to_show_best(comparison, seen)}"
+    )
+
+
+def _with_power(comparison: Comparison) -> str:
+    return f"with {percent(POWER)} power ({comparison.adjustment})"
+
+
+def _to_show_best(comparison: Comparison, seen: Contrast) -> str:
+    """How many units would show the leader to be best, where the pair is one of several with the leader."""
+    needed = comparison.needed_for_best
+    if comparison.leader not in (seen.a, seen.b) or len(_scored(comparison)) < 3 or not needed.known:
+        return ""
+    return f", and about {about(needed.value)} would show {comparison.leader} to be best"
 
 
 def _scored(comparison: Comparison) -> list[str]:
     return [name for name in comparison.order if not isnan(comparison.scores[name])]
 
 
-def _reach(leading: Contrast, systems: int) -> str:
+def _reach(comparison: Comparison, leading: Contrast) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
     if not leading.detectable.known:
         return ""
     size = leading.detectable.value
     places = max(0, 1 - floor(log10(size))) if size > 0 else 0
-    between = " between the first two" if systems > 2 else ""
-    return f", which can show differences of about {figure(size, places)} or more{between}"
+    between = " between the first two" if len(_scored(comparison)) > 2 else ""
+    shown = f"differences of about {figure(size, places)} or more{between}"
+    return f", which can show {shown} {_with_power(comparison)}"
 
 
 def _certainty(seen: Contrast) -> str:
@@ -155,9 +182,3 @@ def _listed(names: Sequence[str]) -> str:
     if rest > 0:
         return f"{', '.join(shown)} and {rest} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
-
-
-def _rounded(value: float) -> str:
-    """A count to two figures: the difference seen is not known better than that."""
-    step = 10 ** max(0, floor(log10(value)) - 1)
-    return f"{round(value / step) * step:,}"

@@ -9,7 +9,7 @@ from equipoise.report.page.model import Pair, Pairs, WinCell
 from equipoise.report.page.subject import Subject
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.contrast import Contrast
-from equipoise.stats.numbers import count, figure, p_value, percent, shared_decimals
+from equipoise.stats.numbers import about, count, figure, p_value, percent, shared_decimals
 from equipoise.types import Direction
 
 
@@ -52,7 +52,7 @@ def _pair(seen: Contrast, places: int, alpha: float) -> Pair:
         ties=seen.ties,
         losses=seen.losses,
         detectable=figure(seen.detectable.value, places, reason=seen.detectable.reason),
-        needed=count(round(needed.value)) if needed.known else f"n/a ({needed.reason})",
+        needed=about(needed.value) if needed.known else f"n/a ({needed.reason})",
         reason=seen.reason,
     )
 
