@@ -87,7 +87,7 @@ def true_contrasts(means: Sequence[float], correction: str) -> list[Contrast]:
             interval=Interval.unknown("planned"),
             p=0.5,
             adjusted=0.5,
-            n=2,
+            n=100,
             undefined=0,
             sd=sd,
         )
