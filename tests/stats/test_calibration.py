@@ -38,8 +38,6 @@ def test_every_method_was_tried(rows: list[CoverageRow]) -> None:
     assert methods == {
         "wilson",
         "wilson-effective",
-        "bca",
-        "studentised",
         "gaffke",
         "bias-corrected",
         "subsample",

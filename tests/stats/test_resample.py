@@ -13,7 +13,7 @@ from equipoise.stats.calibration_data import Rows
 from equipoise.stats.corpus_interval import evidence_interval, evidence_intervals
 from equipoise.stats.draws import Draws
 from equipoise.stats.interval import Interval, wilson
-from equipoise.stats.limits import bounded_limits
+from equipoise.stats.limits import gaffke_limits
 from equipoise.stats.resample import bootstrap_means, mean_intervals
 from equipoise.types import Floats
 
@@ -86,16 +86,18 @@ def test_a_weighted_mean_agrees_with_scipy_resampling_values_and_weights_togethe
     assert (interval.low, interval.high) == pytest.approx((peer.low, peer.high), abs=0.05 * interval.width)
 
 
-def test_the_studentised_interval_is_the_bootstrap_t_done_slowly() -> None:
+def test_an_open_column_is_the_bayesian_bootstrap_with_half_a_draw_beyond_the_largest() -> None:
+    """Weights from scipy's Dirichlet distribution, the last of them for the added value."""
     values = rng(4).geometric(0.1, 60).astype(float)
-    ratios = []
-    for picked in rng(8).choice(values, (8000, 60)):
-        ratios.append((picked.mean() - values.mean()) / picked.std(ddof=1))
-    upper, lower = np.quantile(ratios, [0.975, 0.025]) * values.std(ddof=1)
-    interval = only(values, bounds=[(1.0, inf)], resamples=8000)
-    assert interval.method == "studentised"
-    assert interval.low == pytest.approx(values.mean() - upper, abs=0.06 * interval.width)
-    assert interval.high == pytest.approx(values.mean() - lower, abs=0.06 * interval.width)
+    interval = only(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], resamples=8000)
+    largest = np.abs(values - values.mean()).max()
+    weights = stats.dirichlet([1.0] * 60 + [0.5], seed=8).rvs(8000)
+    low, high = (
+        np.quantile(weights @ np.r_[values, added], share)
+        for added, share in ((1.0, 0.025), (values.mean() + 2 * largest, 0.975))
+    )
+    assert interval.method == "gaffke"
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.06 * interval.width)
 
 
 def test_each_column_is_answered_as_if_it_stood_alone() -> None:
@@ -103,7 +105,7 @@ def test_each_column_is_answered_as_if_it_stood_alone() -> None:
     bounds = [(0.0, 1.0), (0.0, 1.0), (1.0, inf)]
     together = mean_intervals(values, bounds=bounds, rng=rng())
     alone = [only(values[:, at], bounds=[bounds[at]]) for at in range(3)]
-    assert [interval.method for interval in together] == ["bca", "wilson", "studentised"]
+    assert [interval.method for interval in together] == ["gaffke", "wilson", "gaffke"]
     for one, other in zip(together, alone, strict=True):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-12)
 
@@ -117,11 +119,59 @@ def test_rare_large_values_get_limits_from_the_bounds() -> None:
     assert only(values, bounds=[(0.0, 1.0)]) == bounded
 
 
-def test_limits_from_the_bounds_are_clopper_and_pearsons_on_hits() -> None:
+def test_limits_of_hits_are_quantiles_of_the_beta_distribution_with_half_a_draw_more() -> None:
     draws = Draws.of(np.r_[np.ones(3), np.zeros(47)])
-    low, high = bounded_limits(draws, [(0.0, 1.0)], 0.95, 40_000, rng())
-    exact = stats.binomtest(3, 50).proportion_ci(method="exact")
-    assert (low[0], high[0]) == pytest.approx((exact.low, exact.high), abs=0.003)
+    low, high = gaffke_limits(draws, (np.zeros(1), np.ones(1)), 0.95, 40_000, rng())
+    exact = stats.beta.ppf(0.025, 3, 47.5), stats.beta.ppf(0.975, 3.5, 47)
+    assert (low[0], high[0]) == pytest.approx(exact, abs=0.003)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_interval_of_a_mean_rank_leaves_the_ranks_of_the_candidates(seed: int) -> None:
+    """Nearly all ranks are 1, and a resample without the few others has next to no standard error."""
+    ranks = np.ones(25)
+    ranks[: 1 + seed % 3] = rng(seed).integers(100, 204, 1 + seed % 3)
+    interval = only(ranks, bounds=[(1.0, inf)], limits=[(1.0, 203.0)])
+    assert 1.0 <= interval.low <= ranks.mean() <= interval.high < 60.0
+
+
+def test_systems_that_rank_at_random_get_intervals_of_similar_width() -> None:
+    """Whether one sample happens to hold a rank near the top must not change how an interval is made."""
+    ranks = rng(1).integers(1, 204, (45, 40))
+    found = mean_intervals(1.0 / ranks, bounds=[(0.0, 1.0)] * 40, rng=rng())
+    assert {interval.method for interval in found} == {"gaffke"}
+    widths = np.array([interval.width for interval in found])
+    assert widths.max() < 3 * widths.min()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0), (0.0, inf)])
+def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: bool) -> None:
+    values, weights = graded(60, 3), rng(2).integers(1, 4, 60).astype(float)
+    clusters = rng(3).integers(0, 20, 60)
+    order = rng(4).permutation(60)
+    given, shuffled = (
+        mean_intervals(
+            values[rows],
+            weights=weights[rows],
+            clusters=clusters[rows] if clustered else None,
+            bounds=None if bounds is None else [bounds] * 3,
+            resamples=200,
+            rng=rng(),
+        )
+        for rows in (np.arange(60), order)
+    )
+    for one, other in zip(given, shuffled, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
+
+
+def test_the_order_of_the_units_changes_no_resampled_mean() -> None:
+    values = graded(60, 3)
+    given, shuffled = (
+        bootstrap_means(values[rows], resamples=50, rng=rng())
+        for rows in (np.arange(60), rng(4).permutation(60))
+    )
+    assert given.tobytes() == shuffled.tobytes()
 
 
 def test_binary_values_get_wilson_over_the_defined_units() -> None:
@@ -131,7 +181,7 @@ def test_binary_values_get_wilson_over_the_defined_units() -> None:
 
 def test_differences_that_happen_to_be_hits_are_no_shares() -> None:
     interval = only([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
-    assert interval.method == "bca"
+    assert interval.method == "gaffke"
     assert only([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all units have the same value"
 
 

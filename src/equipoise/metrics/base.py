@@ -102,6 +102,10 @@ class Metric(ABC, Generic[E]):
     def measure(self, evidence: E) -> Measurement:
         """The figure, with its per-unit parts where it has them."""
 
+    def bounds_on(self, evidence: E) -> tuple[float, float]:
+        """The values that are possible on this evidence; ``bounds`` unless the evidence narrows them."""
+        return self.bounds
+
     @property
     def chance_stream(self) -> str:
         """The stream of randomness of the chance level; metrics of one stream see the same shuffles."""

@@ -163,6 +163,12 @@ class DiscountedGain(RankingMetric):
         return functions.discounted_gain(evidence, self.k, exponential=self.gain == "exp")
 
 
+def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
+    """From the first rank to the largest number of candidates of a unit, where that number is known."""
+    most = float(evidence.candidates.max(initial=1)) if evidence.pool_known else _INF
+    return 1.0, max(most, 1.0)
+
+
 @dataclass(frozen=True)
 class MeanRank(RankingMetric):
     """The mean of the ranks of the relevant items: over all items, or over units of each one's mean.
@@ -183,6 +189,10 @@ class MeanRank(RankingMetric):
     unit = "rank"
     formula = "mean of the ranks of the relevant items; filtered: other relevant items are no rivals"
     cite = "Bordes et al. 2013; Nickel and Kiela 2018"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """The mean rank of each unit's relevant items."""
@@ -218,6 +228,10 @@ class MedianRank(Metric[Ranking]):
     better = DOWN
     unit = "rank"
     formula = "median of the ranks of the relevant items"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
 
     def measure(self, evidence: Ranking) -> Measurement:
         """The median over items or over units."""

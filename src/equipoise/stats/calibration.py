@@ -177,6 +177,8 @@ def _mean_row(
             weights=sample.weights,
             clusters=sample.clusters,
             bounds=[trial.bounds] * columns,
+            limits=None if trial.limits is None else [trial.limits] * columns,
+            reach=trial.reach,
             resamples=resamples,
             rng=rng,
         )

@@ -14,9 +14,10 @@ from equipoise.evidence.base import Arrays, Evidence
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.base import CorpusMetric
 from equipoise.metrics.clusterings import AdjustedRand, MutualInformation
+from equipoise.stats.contrast import DIFFERENCE_REACH
 from equipoise.stats.interval import Bounds
 from equipoise.stats.parts import HALVES_AND_MOST, Shares
-from equipoise.stats.resample import UNBOUNDED
+from equipoise.stats.resample import OPEN_REACH, UNBOUNDED
 from equipoise.types import Floats, Ints
 
 MEAN_CLUSTER_SIZE = 5
@@ -48,6 +49,8 @@ class MeanTrial:
     draw: Draw
     truth: float
     bounds: Bounds = (0.0, 1.0)
+    limits: Bounds | None = None
+    reach: float = OPEN_REACH
     clustered: bool = False
     rare: bool = False
     extreme: bool = False
@@ -123,12 +126,32 @@ def mean_trials() -> list[MeanTrial]:
         MeanTrial("ranks", _ranks, 10.0, ranks),
         MeanTrial("ranks, long tail", _long_tail, 1.0 + exp(0.5), ranks),
         MeanTrial("ranks over items, weighted", _item_ranks, 11.0, ranks),
+        MeanTrial(
+            "ranks of 203, log-uniform", _log_uniform_ranks(203), _mean_log_uniform(203), ranks, (1.0, 203.0)
+        ),
+        *_difference_trials(),
         MeanTrial("binary in clusters, p = 0.5", _clustered_binary(0.5), 0.5, clustered=True),
         MeanTrial("binary in clusters, p = 0.8", _clustered_binary(0.8), 0.8, clustered=True),
         MeanTrial("binary in clusters, p = 0.9", _clustered_binary(0.9), 0.9, clustered=True),
         MeanTrial("graded in clusters", _clustered_graded, 0.6, clustered=True),
         MeanTrial("reciprocal ranks in clusters", _clustered_reciprocal_ranks, reciprocal, clustered=True),
         MeanTrial("ranks in clusters", _clustered_ranks, 11.0, ranks, clustered=True),
+    ]
+
+
+def _difference_trials() -> list[MeanTrial]:
+    """Differences of two systems, most of which are 0; tenths of the units move one way, fewer the other."""
+    cases = {
+        "differences of hits, 10 : 0": (_moved(0.1, 0.0, _whole), 0.1),
+        "differences of hits, 10 : 2": (_moved(0.1, 0.02, _whole), 0.08),
+        "differences of hits, 10 : 10": (_moved(0.1, 0.1, _whole), 0.0),
+        "graded differences, 20 : 0": (_moved(0.2, 0.0, _uniform), 0.1),
+        "graded differences, 20 : 5": (_moved(0.2, 0.05, _uniform), 0.075),
+        "graded differences, dense": (_dense, 0.02),
+    }
+    return [
+        MeanTrial(name, draw, truth, UNBOUNDED, (-1.0, 1.0), DIFFERENCE_REACH, rare=True)
+        for name, (draw, truth) in cases.items()
     ]
 
 
@@ -189,6 +212,40 @@ def _ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:
 def _long_tail(size: int, trials: int, rng: np.random.Generator) -> Sample:
     """One more than a lognormal value: most are small, a few are huge."""
     return Sample(1.0 + rng.lognormal(size=(size, trials)))
+
+
+def _log_uniform_ranks(candidates: int) -> Draw:
+    """Each octave of ranks is equally likely: many first ranks and a long tail."""
+    span = log(candidates + 1)
+    return lambda size, trials, rng: Sample(np.floor(np.exp(span * rng.random((size, trials)))))
+
+
+def _mean_log_uniform(candidates: int) -> float:
+    ranks = np.arange(1, candidates + 1)
+    return float((ranks * np.log1p(1.0 / ranks)).sum() / log(candidates + 1))
+
+
+def _moved(up: float, down: float, amount: Callable[[tuple[int, int], np.random.Generator], Floats]) -> Draw:
+    """Shares of the units move up and down, the others not at all."""
+
+    def draw(size: int, trials: int, rng: np.random.Generator) -> Sample:
+        place = rng.random((size, trials))
+        sign = np.where(place < up, 1.0, np.where(place < up + down, -1.0, 0.0))
+        return Sample(sign * amount((size, trials), rng))
+
+    return draw
+
+
+def _whole(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    return np.ones(shape)
+
+
+def _uniform(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    return rng.random(shape)
+
+
+def _dense(size: int, trials: int, rng: np.random.Generator) -> Sample:
+    return Sample(rng.normal(0.02, 0.1, (size, trials)))
 
 
 def _item_ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:

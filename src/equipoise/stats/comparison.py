@@ -24,6 +24,7 @@ from equipoise.stats.contrast import (
 )
 from equipoise.stats.corpus_contrast import JointScores, corpus_contrasts, joint_scores
 from equipoise.stats.corpus_interval import DEFINED_SHARE
+from equipoise.stats.draws import id_order
 from equipoise.stats.family import CORRECTIONS, adjust
 from equipoise.stats.interval import Bounds, checked_level
 from equipoise.stats.notebook import comparison_html
@@ -271,7 +272,7 @@ def _contrasts(
                 pairing.systems,
                 resampled[name],
                 level=question.level,
-                bounds=difference_bounds(_bounds(name, known)) or UNBOUNDED,
+                bounds=difference_bounds(_bounds(pairing, name, known)) or UNBOUNDED,
             )
             contrasts += with_redrawn_errors(seen, results)
     return contrasts, resampled
@@ -337,11 +338,17 @@ def _chosen(pairing: Pairing, metrics: Sequence[str] | None, primary: str | None
 
 def _column(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Column:
     better = pairing.results[0].estimates[name].better
-    return Column(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(name, known))
+    return Column(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, known))
 
 
-def _bounds(name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
-    return known[name].bounds if name in known else UNBOUNDED
+def _bounds(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
+    """The values of a metric that are possible on this evidence."""
+    if name not in known:
+        return UNBOUNDED
+    reaches = [known[name].bounds_on(each.evidence) for each in pairing.results if each.evidence is not None]
+    if len(reaches) < len(pairing.results):
+        return known[name].bounds
+    return min(low for low, _ in reaches), max(high for _, high in reaches)
 
 
 def _refuse_untestable(columns: Sequence[Column], primary: str, pairing: Pairing, test: str) -> None:
@@ -358,14 +365,17 @@ def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> 
     evidence = pairing.evidence()
     if metric is None or evidence is None:
         return None
+    order = id_order(pairing.results[0].unit_ids)
+    evidence = [each.take(order) for each in evidence]
+    clusters = None if pairing.clusters is None else pairing.clusters[order]
     swaps = None
     if question.test == RANDOMISATION and isinstance(metric, Summed):
         addends = [metric.addends(each) for each in evidence]
-        swaps = Swaps.of(metric, addends, pairing.clusters, question.flips, question.rng(4))
+        swaps = Swaps.of(metric, addends, clusters, question.flips, question.rng(4))
     return joint_scores(
         metric,
         evidence,
-        clusters=pairing.clusters,
+        clusters=clusters,
         resamples=question.resamples,
         rng=question.rng(2),
         swaps=swaps,

@@ -11,17 +11,20 @@ import numpy as np
 
 from equipoise.stats.draws import checked_resamples, checked_seed
 from equipoise.stats.equality import nan_equal
-from equipoise.stats.interval import Bounds, Interval, t_interval
-from equipoise.stats.paired import Spread, checked_flips, find_test, run_test, spread
+from equipoise.stats.interval import Bounds, Interval
+from equipoise.stats.paired import checked_flips, find_test, run_test, spread
 from equipoise.stats.power import Planned
 from equipoise.stats.resample import UNBOUNDED, mean_intervals
 from equipoise.types import Direction, Floats, Ids
 
 # A stack of differences is cut so that one takes at most 32 MB.
 STACK_CELLS = 4_000_000
-MANY_MOVED = 100
-# Bounds of their own, so that differences that happen to be 0 and 1 are not taken for shares of hits.
-OF_ANY_SIZE = (-1e300, 1e300)
+DIFFERENCE_REACH = 1.5
+"""How far from their mean differences may lie, in multiples of the largest deviation seen.
+
+Most differences are 0 and the others are few, so the sample often lacks the largest. Where 5 % of 100 units
+move one way, Student's t covers 80 to 90 %, BCa 92 to 96 % and, where a few move the other way, 88 to 89 %.
+"""
 NO_POWER = Planned.unknown("power is known for differences of units only")
 
 
@@ -117,8 +120,8 @@ class Column:
 
     @property
     def reach(self) -> Bounds:
-        """How far a difference can go; ``OF_ANY_SIZE`` where a bound of the metric is not known."""
-        return difference_bounds(self.bounds) or OF_ANY_SIZE
+        """How far a difference can go."""
+        return difference_bounds(self.bounds) or UNBOUNDED
 
 
 def difference_bounds(bounds: Bounds) -> Bounds | None:
@@ -198,7 +201,17 @@ def _stacked(
         )
     found = spread(differences, weights=weights, clusters=clusters)
     reaches = [column.reach for column, _, _ in labels]
-    intervals = _intervals(differences, found, weights, clusters, reaches, question)
+    intervals = mean_intervals(
+        differences,
+        weights=weights,
+        clusters=clusters,
+        bounds=[UNBOUNDED] * len(labels),
+        limits=reaches,
+        reach=DIFFERENCE_REACH,
+        level=question.level,
+        resamples=question.resamples,
+        rng=question.rng(1),
+    )
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
         units, blocks = float(found.units[at]), float(found.blocks[at])
@@ -227,47 +240,6 @@ def _stacked(
             )
         )
     return contrasts
-
-
-def _intervals(
-    differences: Floats,
-    found: Spread,
-    weights: Floats | None,
-    clusters: Ids | None,
-    reaches: Sequence[Bounds],
-    question: Question,
-) -> list[Interval]:
-    """Paired bootstrap where enough blocks differ at all, else Student's t; none beyond its reach.
-
-    Many differences are 0, and the skewness that BCa corrects for is mostly noise when the rest are few: in
-    simulations of 50 units it covered as little as 87 %, and t 94 to 95 %.
-    """
-    many = np.flatnonzero(found.moved >= MANY_MOVED)
-    resampled: dict[int, Interval] = {}
-    if len(many):
-        found_intervals = mean_intervals(
-            differences[:, many],
-            weights=weights,
-            clusters=clusters,
-            bounds=[reaches[at] for at in many.tolist()],
-            level=question.level,
-            resamples=question.resamples,
-            rng=question.rng(1),
-        )
-        resampled = dict(zip(many.tolist(), found_intervals, strict=True))
-    intervals = []
-    for at, (mean, error, blocks) in enumerate(zip(found.mean, found.error, found.blocks, strict=True)):
-        if at in resampled:
-            intervals.append(resampled[at])
-        elif blocks < 2:
-            reason = f"one {'unit' if clusters is None else 'cluster'}" if blocks else "no defined unit"
-            intervals.append(Interval.unknown(reason, level=question.level))
-        elif error <= 1e-12 * abs(mean):
-            intervals.append(Interval.unknown("all differences are equal", level=question.level))
-        else:
-            student = t_interval(float(mean), float(error), float(blocks) - 1, question.level)
-            intervals.append(student.clipped(reaches[at]))
-    return intervals
 
 
 def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:

@@ -7,14 +7,14 @@ counts, and all resamples of all metrics are one matrix product.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
-from equipoise.types import Bools, Floats, Ints
+from equipoise.types import Bools, Floats, Ids, Ints
 
 BLOCK_CELLS = 1 << 20
 """Cells of a block of the count matrix: 8 MB of float64, and about as much again while it is counted."""
@@ -79,6 +79,18 @@ class Draws:
         factor = self.counts / np.maximum(self.counts - 1, 1)
         return ratio(np.sqrt(np.square(self.residuals).sum(axis=0) * factor), self.masses.sum(axis=0))
 
+    def ordered(self) -> Draws:
+        """The same draws, each column sorted by itself: resamples do not depend on the order of the input.
+
+        Columns then share no resample, which no interval of a single mean needs.
+        """
+        order = np.lexsort((self.totals, self.masses), axis=0)
+        return replace(
+            self,
+            totals=np.take_along_axis(self.totals, order, axis=0),
+            masses=np.take_along_axis(self.masses, order, axis=0),
+        )
+
     def taken(self, columns: Ints) -> Draws:
         """Some of the columns."""
         return Draws(
@@ -108,9 +120,10 @@ def resampled_sums(columns: Floats, resamples: int, rng: np.random.Generator) ->
 
 
 def exponential_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Column sums with the rows weighted by random exponentials, a row a resample; and one weight more each.
+    """Column sums with the rows weighted by random exponentials, a row a resample; and half a weight more.
 
-    Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap.
+    Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap. The
+    further weight is gamma(1/2), which is half an exponential weight.
     """
     checked_resamples(resamples)
     draws = len(columns)
@@ -118,9 +131,8 @@ def exponential_sums(columns: Floats, resamples: int, rng: np.random.Generator) 
     height = max(1, BLOCK_CELLS // (draws + 1))
     for start in range(0, resamples, height):
         rows = slice(start, min(start + height, resamples))
-        weights = rng.standard_exponential((rows.stop - start, draws + 1))
-        np.matmul(weights[:, :draws], columns, out=sums[rows])
-        extra[rows] = weights[:, draws:]
+        np.matmul(rng.standard_exponential((rows.stop - start, draws)), columns, out=sums[rows])
+        extra[rows] = rng.standard_gamma(0.5, (rows.stop - start, 1))
     return sums, extra
 
 
@@ -152,6 +164,20 @@ def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """A quotient that is NaN where nothing is counted."""
     positive = denominator > 0.0
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), np.nan)
+
+
+def id_order(ids: Ids) -> Ints:
+    """The order of the units by their ids, whatever the order in which they were read.
+
+    >>> id_order(np.array(["b", "a"]))
+    array([1, 0])
+    """
+    keys = ids.tolist()
+    try:
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+    except TypeError:  # ids of several types
+        order = sorted(range(len(keys)), key=lambda at: (type(keys[at]).__name__, str(keys[at])))
+    return np.array(order, dtype=np.int64)
 
 
 def cluster_codes(clusters: Any, units: int) -> Ints:

@@ -13,7 +13,7 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.base import Evidence, as_ids
 from equipoise.metrics.base import Measurement, Metric
 from equipoise.stats.corpus_interval import evidence_intervals
-from equipoise.stats.draws import checked_resamples, checked_seed, cluster_codes
+from equipoise.stats.draws import checked_resamples, checked_seed, cluster_codes, id_order
 from equipoise.stats.interval import Interval, checked_level
 from equipoise.stats.parts import shares_for, too_sparse
 from equipoise.stats.resample import mean_intervals
@@ -54,15 +54,22 @@ def estimate(
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "level": level, "resamples": resamples}
-    intervals = _intervals_of_means(means, measured, rng=np.random.default_rng([seed, MEANS]), **shared)
-    intervals |= _intervals_of_corpus(corpus, evidence, seed=seed, **shared)
+    intervals = _intervals_of_means(
+        means, measured, evidence, rng=np.random.default_rng([seed, MEANS]), **shared
+    )
+    # What is drawn at random is drawn from units in the order of their ids, not of the input.
+    order = id_order(evidence.unit_ids)
+    by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
+    if clusters is not None:
+        shared["clusters"] = as_ids(clusters, len(evidence))[order]
+    intervals |= _intervals_of_corpus(corpus, by_id, seed=seed, **shared)
     estimates = {
         metric.name: _estimate(
             metric,
             measured[metric.name],
             intervals[metric.name],
             len(evidence),
-            _chance(metric, evidence, seed) if chance else float("nan"),
+            _chance(metric, by_id, seed) if chance else float("nan"),
         )
         for metric in metrics
     }
@@ -98,7 +105,7 @@ def _is_mean(measurement: Measurement, evidence: Evidence) -> bool:
 
 
 def _intervals_of_means(
-    metrics: Sequence[Metric[Any]], measured: Mapping[str, Measurement], **options: Any
+    metrics: Sequence[Metric[Any]], measured: Mapping[str, Measurement], evidence: Evidence, **options: Any
 ) -> dict[str, Interval]:
     if not metrics:
         return {}
@@ -109,7 +116,8 @@ def _intervals_of_means(
         ones = np.ones(len(values))
         weights = np.column_stack([ones if part.weights is None else part.weights for part in parts])
     bounds = [metric.bounds for metric in metrics]
-    found = mean_intervals(values, weights=weights, bounds=bounds, **options)
+    limits = [metric.bounds_on(evidence) for metric in metrics]
+    found = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
     return {metric.name: interval for metric, interval in zip(metrics, found, strict=True)}
 
 
@@ -124,7 +132,7 @@ def _intervals_of_corpus(
         intervals = evidence_intervals(
             [_figure_of(metric) for metric in alike],
             evidence,
-            bounds=[metric.bounds for metric in alike],
+            bounds=[metric.bounds_on(evidence) for metric in alike],
             subsample=shares,
             rng=np.random.default_rng([seed, CORPUS, *(round(100 * share) for share in shares)]),
             **options,

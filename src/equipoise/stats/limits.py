@@ -4,29 +4,22 @@ Plain percentile and BCa limits cover too little at 50 units, and far too little
 tails are widened as Hesterberg (2015) proposes: the normal quantile of the nominal tail gives way to
 sqrt(k / (k - 1)) times Student's critical value with k - 1 degrees of freedom, k being the number of draws.
 
-No resampling shows values that the sample happens to lack. Where rare large values decide the mean, only the
-bounds of the metric tell how large they can be, and limits are made from them.
+No resampling shows values that the sample happens to lack. Gaffke's limits add a part of a draw at the bound
+of the metric, which tells how large such a value can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 
 from equipoise.stats.draws import Draws, exponential_sums, ratio, resampled_sums
-from equipoise.stats.interval import Bounds, t_critical
-from equipoise.types import Bools, Floats, Ints
+from equipoise.stats.interval import t_critical
+from equipoise.types import Floats, Ints
 
 ROUNDING = 1e-12
 """Two figures nearer than this share of their size are equal."""
-LOPSIDED = 0.25
-"""The skewness of a mean, |skewness| / sqrt(k), above which BCa is not trusted.
-
-On uniform ranks of 1,000 candidates BCa covers 70 to 90 % at 50 to 1,000 units; 0.25 finds 97 to 98 % there,
-0.3 finds 95 to 96 %, and 0.4 only 88 to 92 %. A skewness this large is rare in data without rare values.
-"""
 
 
 def bca_limits(draws: Draws, level: float, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -48,54 +41,24 @@ def bca_limits(draws: Draws, level: float, resamples: int, rng: np.random.Genera
     return low, high
 
 
-def lopsided(draws: Draws) -> Bools:
-    """Columns whose mean hangs on a few draws far from the others."""
-    residuals = draws.residuals
-    second = np.square(residuals).sum(axis=0) ** 1.5
-    third = np.abs((residuals**3).sum(axis=0))
-    return np.asarray(third > LOPSIDED * second)
-
-
-def bounded_limits(
-    draws: Draws, bounds: Sequence[Bounds], level: float, resamples: int, rng: np.random.Generator
+def gaffke_limits(
+    draws: Draws, ends: tuple[Floats, Floats], level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Gaffke's limits (2005): the Bayesian bootstrap with one more draw, which lies at the bound.
+    """The Bayesian bootstrap with half a draw more: at the lower end for the lower limit, else at the upper.
 
-    The lower limit takes it at the lower bound, the upper limit at the upper one. For hits and misses this is
-    the exact interval of Clopper and Pearson. The added draw weighs as much as the average one.
+    Gaffke (2005) adds a whole draw at a bound of the values. His limits never cover less than stated, but
+    with 50 units they cover 97 to 99 %; half a draw, as in the intervals of Jeffreys, covers 94 to 97 %.
+    ``ends`` are the two values of the added draw in each column. It weighs half as much as the average draw.
     """
     columns = draws.masses.shape[1]
     sums, extra = exponential_sums(np.hstack([draws.totals, draws.masses]), resamples, rng)
     extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
     tail = (1.0 - level) / 2.0
-    ends = []
-    for bound, share in zip(np.array(bounds, dtype=np.float64).T, (tail, 1.0 - tail), strict=True):
-        means = ratio(sums[:, :columns] + extra * bound, sums[:, columns:] + extra)
-        ends.append(quantiles(_sorted_rows(means), np.full(columns, share)))
-    return ends[0], ends[1]
-
-
-def studentised_limits(
-    draws: Draws, level: float, resamples: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Bootstrap-t limits: quantiles of the deviation over its own standard error, turned round."""
-    residuals, masses, columns = draws.residuals, draws.masses, draws.masses.shape[1]
-    products = [residuals, masses, residuals**2, residuals * masses, masses**2]
-    sums = resampled_sums(np.hstack(products), resamples, rng).reshape(resamples, len(products), columns)
-    excess, mass, squared, crossed, squared_mass = np.moveaxis(sums, 1, 0)
-    moved = ratio(excess, mass)
-    # The squared residuals around the mean of the resample, from sums around the mean of the sample.
-    spread = np.maximum(squared - 2.0 * moved * crossed + moved**2 * squared_mass, 0.0)
-    errors = ratio(np.sqrt(spread * draws.counts / (draws.counts - 1)), mass)
-    scale = draws.standard_errors
-    # A resample of equal values has no standard error; the root of what rounding leaves is about 1e-8 of it.
-    usable = errors > 1e-6 * scale
-    ordered = _sorted_rows(np.where(usable, moved / np.where(usable, errors, 1.0), np.nan))
-    low, high = (
-        draws.means - scale * quantiles(ordered, np.full(columns, share))
-        for share in ((1.0 + level) / 2.0, (1.0 - level) / 2.0)
-    )
-    return low, high
+    limits = []
+    for end, share in zip(ends, (tail, 1.0 - tail), strict=True):
+        means = ratio(sums[:, :columns] + extra * end, sums[:, columns:] + extra)
+        limits.append(quantiles(_sorted_rows(means), np.full(columns, share)))
+    return limits[0], limits[1]
 
 
 def median_bias(ordered: Floats, tolerance: Floats) -> Floats:

@@ -70,6 +70,8 @@ def sign_flip(
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
     sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
+    # In the order of their values: random signs then do not depend on the order of the units.
+    sums = np.sort(sums, axis=0)
     two_sided = alternative == "two-sided"
     changing = np.count_nonzero(sums, axis=0)
     exact = changing <= flips.bit_length() - 1

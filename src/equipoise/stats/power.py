@@ -13,7 +13,7 @@ from equipoise.stats.interval import normal_critical, t_critical, wilson
 
 MOST_UNITS = 10**12
 MANY_DEGREES = 1000
-"""Above this the noncentral t is inverted by its normal approximation, within 0.02 % and many times faster."""
+"""Above this the noncentral t is inverted by its normal approximation, within 0.02 % and much faster."""
 POWER = 0.8
 """The power of every planning value, unless another is given."""
 

@@ -11,19 +11,18 @@ import numpy as np
 from equipoise.errors import ShapeError
 from equipoise.stats.draws import Draws, checked_resamples, ratio, resampled_sums
 from equipoise.stats.interval import Bounds, Interval, checked_level, t_critical, t_interval, wilson
-from equipoise.stats.limits import (
-    ROUNDING,
-    bca_limits,
-    bounded_limits,
-    lopsided,
-    studentised_limits,
-)
-from equipoise.types import Bools, Floats, Ints
+from equipoise.stats.limits import ROUNDING, bca_limits, gaffke_limits
+from equipoise.types import Bools, Floats
 
 FEW_DRAWS = 10
 """Below this, resampling repeats the same handful of values; Student's interval is used instead."""
-NO_BOUND = 1e300
-"""Bounds this far apart bound nothing, and tell nothing of how large a rare value can be."""
+OPEN_REACH = 2.0
+"""How far beyond the mean values of an open metric may lie, in multiples of the largest deviation seen.
+
+On ranks with a geometric or lognormal (sigma 1) distribution 2 covers 94 to 97 % from 50 units on, 1 covers
+92 to 96 %. The bootstrap-t covers 93 to 95 % there, but its limits leave the range of the metric and grow
+without bound where a resample may lack the few large values.
+"""
 UNBOUNDED: Bounds = (-inf, inf)
 
 
@@ -42,7 +41,9 @@ def bootstrap_means(
     """
     draws = Draws.of(values, weights, clusters)
     columns = draws.totals.shape[1]
-    sums = resampled_sums(np.hstack([draws.totals, draws.masses]), resamples, rng)
+    rows = np.hstack([draws.totals, draws.masses])
+    # In the order of their values, so that the order of the input does not matter.
+    sums = resampled_sums(rows[np.lexsort(rows.T[::-1])], resamples, rng)
     return ratio(sums[:, :columns], sums[:, columns:])
 
 
@@ -52,6 +53,8 @@ def mean_intervals(
     weights: Any = None,
     clusters: Any = None,
     bounds: Sequence[Bounds] | None = None,
+    limits: Sequence[Bounds] | None = None,
+    reach: float = OPEN_REACH,
     level: float = 0.95,
     resamples: int = 2000,
     rng: np.random.Generator,
@@ -63,62 +66,55 @@ def mean_intervals(
     - ``wilson-effective``: 0 and 1 with weights or clusters. The variance between draws says how many
       independent units would be as informative; where all are alike, every draw counts as one.
     - ``t``: fewer than 10 draws (units, or clusters).
-    - ``gaffke``: two finite bounds, and a few draws far from the others that decide the mean (``lopsided``);
-      the bounds tell how large the values can be that this sample happens to lack.
-    - ``bca``: everything else that has two finite bounds, or when no ``bounds`` are given.
-    - ``studentised``: columns that are open to a side, such as ranks, whose long tail BCa misses.
+    - ``gaffke``: all other columns with ``bounds``. Two finite bounds tell how large the values can be that
+      this sample happens to lack. In a column that is open to a side, such as ranks, they are assumed to lie
+      within ``reach`` times the largest deviation from the mean.
+    - ``bca``: when no ``bounds`` are given.
+
+    The method does not depend on the values, so that all systems have the same one on a metric. Neither does
+    an interval depend on the order of the units. ``limits`` are what the mean can be on this evidence, such
+    as 1 and the number of candidates for a rank (default: the ``bounds``); no interval leaves them.
 
     Equal values other than 0 and 1 say nothing about their spread: the interval is unknown, not of width
-    zero. So it is with one draw, and with none. Intervals are clipped to ``bounds`` (a pair a column).
+    zero. So it is with one draw, and with none.
 
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
     'all units have the same value'
     """
     checked_resamples(resamples)
-    draws = Draws.of(values, weights, clusters)
+    draws = Draws.of(values, weights, clusters).ordered()
     columns = draws.totals.shape[1]
-    limits = paired_bounds(bounds, columns)
-    shares = draws.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in limits], bool)
+    declared = paired_bounds(bounds, columns)
+    possible = declared if limits is None else paired_bounds(limits, columns)
+    shares = draws.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in declared], bool)
     intervals = _closed_intervals(draws, shares, checked_level(level))
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
-    methods = _methods(draws, None if bounds is None else limits, left)
-    # A stream for each method, so that a column's limits do not depend on its neighbours' method.
-    for (method, chosen), stream in zip(methods.items(), rng.spawn(len(methods)), strict=True):
-        if len(chosen):
-            pairs = [limits[column] for column in chosen.tolist()]
-            low, high = _ends(method, draws.taken(chosen), pairs, level, resamples, stream)
-            for column, ends in zip(chosen.tolist(), np.column_stack([low, high]).tolist(), strict=True):
-                interval = Interval(ends[0], ends[1], level, method)
-                intervals[column] = interval.around(float(draws.means[column]))
-    return [intervals[column].clipped(pair) for column, pair in enumerate(limits)]
+    if len(left):
+        remaining = draws.taken(left)
+        if bounds is None:
+            method, (low, high) = "bca", bca_limits(remaining, level, resamples, rng)
+        else:
+            ends = _added_values(
+                remaining, [declared[at] for at in left], [possible[at] for at in left], reach
+            )
+            method, (low, high) = "gaffke", gaffke_limits(remaining, ends, level, resamples, rng)
+        for column, lowest, highest in zip(left.tolist(), low.tolist(), high.tolist(), strict=True):
+            interval = Interval(lowest, highest, level, method)
+            intervals[column] = interval.around(float(draws.means[column]))
+    return [intervals[column].clipped(pair) for column, pair in enumerate(possible)]
 
 
-def _methods(draws: Draws, bounds: Sequence[Bounds] | None, left: Ints) -> dict[str, Ints]:
-    """Which of the columns that are left get which kind of resampling."""
-    if bounds is None:
-        return {"bca": left, "studentised": left[:0], "gaffke": left[:0]}
-    tailed = ~np.isfinite(np.array(bounds)).all(axis=1)
-    bounded = np.array([high - low < NO_BOUND for low, high in bounds]) & lopsided(draws)
-    return {
-        "bca": left[~tailed[left] & ~bounded[left]],
-        "studentised": left[tailed[left]],
-        "gaffke": left[bounded[left]],
-    }
-
-
-def _ends(
-    method: str,
-    draws: Draws,
-    bounds: Sequence[Bounds],
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
+def _added_values(
+    draws: Draws, declared: Sequence[Bounds], possible: Sequence[Bounds], reach: float
 ) -> tuple[Floats, Floats]:
-    """The lower and upper ends of all columns by one method."""
-    if method == "gaffke":
-        return bounded_limits(draws, bounds, level, resamples, rng)
-    find = bca_limits if method == "bca" else studentised_limits
-    return find(draws, level, resamples, rng)
+    """The lowest and highest value that the sample may lack, in each column."""
+    deviations = np.abs(ratio(draws.residuals, draws.masses))
+    distance = reach * np.nan_to_num(deviations).max(axis=0)
+    closed = np.isfinite(np.array(declared)).all(axis=1)
+    lowest, highest = np.array(possible, dtype=np.float64).T
+    low = np.where(closed, lowest, np.maximum(draws.means - distance, lowest))
+    high = np.where(closed, highest, np.minimum(draws.means + distance, highest))
+    return low, high
 
 
 def _closed_intervals(draws: Draws, shares: Bools, level: float) -> dict[int, Interval]:

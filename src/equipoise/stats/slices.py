@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from equipoise.errors import EquipoiseError, InputError, UndefinedError
+from equipoise.metrics.base import Metric
 from equipoise.metrics.parse import parse
 from equipoise.stats.interval import Bounds
 from equipoise.stats.resample import mean_intervals
@@ -69,9 +70,9 @@ def sliced(result: Result, metric: str, slices: Properties, *, seed: int = 0) ->
             f"none of the {len(units)} units of {result.system} has properties",
             hint=f"the result knows units such as {units[0]!r}; see whether the ids are spelled alike",
         )
-    bounds = _bounds(whole.metric)
+    known_metric = _known(whole.metric)
     return tuple(
-        Slice(name, value, _estimate(result, whole, rows, bounds, _stream(seed, name, value)))
+        Slice(name, value, _estimate(result, whole, rows, known_metric, _stream(seed, name, value)))
         for name in dict.fromkeys(name for each in known for name in each)
         for value, rows in _parts([each.get(name) for each in known]).items()
     )
@@ -93,7 +94,7 @@ def _stream(seed: int, name: str, value: str) -> np.random.Generator:
 
 
 def _estimate(
-    result: Result, whole: Estimate, rows: Ints, bounds: Bounds | None, rng: np.random.Generator
+    result: Result, whole: Estimate, rows: Ints, metric: Metric[Any] | None, rng: np.random.Generator
 ) -> Estimate:
     name = whole.metric
     values = np.asarray(result.per_unit[name], dtype=np.float64)[rows]
@@ -102,17 +103,24 @@ def _estimate(
         values[:, None],
         weights=None if weights is None else weights[:, None],
         clusters=None if result.clusters is None else result.clusters[rows],
-        bounds=None if bounds is None else [bounds],
+        bounds=None if metric is None else [metric.bounds],
+        limits=None if metric is None else [_limits(result, metric)],
         level=whole.interval.level,
         rng=rng,
     )[0]
     return estimate_of_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)
 
 
-def _bounds(metric: str) -> Bounds | None:
-    """The bounds of a metric that the catalogue knows; of others only the values tell."""
+def _known(metric: str) -> Metric[Any] | None:
+    """The metric of that name, where the catalogue knows it; of others only the values tell."""
     try:
         (found,) = parse(metric)
     except EquipoiseError:
         return None
-    return found.bounds if found.name == metric else None
+    return found if found.name == metric else None
+
+
+def _limits(result: Result, metric: Metric[Any]) -> Bounds:
+    """The values that the evidence allows, where the result carries evidence of that kind."""
+    matches = isinstance(result.evidence, metric.evidence)
+    return metric.bounds_on(result.evidence) if matches else metric.bounds
