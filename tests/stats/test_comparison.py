@@ -99,22 +99,15 @@ def test_a_contrast_agrees_with_scipy_and_with_counting():
     assert seen.p == pytest.approx(stats.ttest_rel(x, y).pvalue)
     assert (seen.wins, seen.ties, seen.losses) == ((x > y).sum(), 0, (x < y).sum())
     oracle = stats.bootstrap((x - y,), np.mean, n_resamples=4000, rng=rng(2)).confidence_interval
-    assert (seen.interval.low, seen.interval.high) == pytest.approx(oracle, abs=0.006)
-    assert seen.interval.method == "bca"
-
-
-def test_few_differences_get_students_interval():
-    first, second = shifted([0.0, 0.1])
-    seen = compare_results([first, second], **FAST).contrast("a", "b")
-    oracle = stats.ttest_rel(first.per_unit["m"], second.per_unit["m"]).confidence_interval()
-    assert (seen.interval.low, seen.interval.high) == pytest.approx(oracle)
+    assert (seen.interval.low, seen.interval.high) == pytest.approx(oracle, abs=0.01)
+    assert seen.interval.method == "gaffke"
 
 
 @pytest.mark.parametrize(
     ("differences", "reason"),
     [
-        (np.zeros(9), "all differences are equal"),
-        (np.full(9, 0.1), "all differences are equal"),
+        (np.zeros(9), "all units have the same value"),
+        (np.full(9, 0.1), "all units have the same value"),
         (np.r_[0.5, np.full(8, nan)], "one unit"),
         (np.full(9, nan), "no defined unit"),
     ],
@@ -133,9 +126,9 @@ def test_intervals_of_sparse_differences_cover_what_they_should(n):
         f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)
     }
     pair = [result("a", columns), result("b", {name: np.zeros(n) for name in columns})]
-    comparison = compare_results(pair, flips=10, resamples=500)
+    comparison = compare_results(pair, flips=10, resamples=2000)
     covered = np.mean([each.interval.covers(0.3 * 0.2) for each in comparison.contrasts])
-    assert 0.92 <= covered <= 0.98
+    assert 0.93 <= covered <= 0.99
 
 
 def test_a_contrast_reads_the_same_from_both_sides():
@@ -398,7 +391,7 @@ def verdict(results, **options):
 def test_a_clear_winner_is_named_with_how_sure_that_is():
     said = verdict(shifted([0.0, 1.0]))
     assert said.startswith(
-        "b leads on m with 1.06, ahead of a by 0.95 (95 % interval [0.84, 1.06], adjusted p 0.001). "
+        "b leads on m with 1.06, ahead of a by 0.95 (95 % interval [0.83, 1.08], adjusted p 0.001). "
     )
     assert "The two systems are told apart by these 60 units" in said
 

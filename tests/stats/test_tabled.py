@@ -112,7 +112,7 @@ def test_a_metric_of_other_bounds_keeps_its_name_direction_and_unit() -> None:
     )
     assert (result["rank"].better, result["rank"].unit) == (Direction.DOWN, "rank")
     assert result["rank"].value == 30.5
-    assert result["rank"].interval.method == "studentised"
+    assert result["rank"].interval.method == "gaffke"
 
 
 def test_a_known_name_with_other_bounds_is_another_metric() -> None:

@@ -19,11 +19,12 @@ from equipoise.types import Direction, Floats, Ids
 
 # A stack of differences is cut so that one takes at most 32 MB.
 STACK_CELLS = 4_000_000
-DIFFERENCE_REACH = 1.5
+DIFFERENCE_REACH = 1.0
 """How far from their mean differences may lie, in multiples of the largest deviation seen.
 
-Most differences are 0 and the others are few, so the sample often lacks the largest. Where 5 % of 100 units
-move one way, Student's t covers 80 to 90 %, BCa 92 to 96 % and, where a few move the other way, 88 to 89 %.
+Most differences are 0 and the others are few, so the sample often lacks the largest. Where 5 % of 100 hits
+move one way, Student's t covers 88 %, and 1 covers 96 %. Where 5 % move one way and 1 % the other, BCa covers
+89 %, and 1 covers 97 %. With 2, intervals of differences that all units take part in cover 98 to 99 %.
 """
 NO_POWER = Planned.unknown("power is known for differences of units only")
 

@@ -51,7 +51,8 @@ def gaffke_limits(
     ``ends`` are the two values of the added draw in each column. It weighs half as much as the average draw.
     """
     columns = draws.masses.shape[1]
-    sums, extra = exponential_sums(np.hstack([draws.totals, draws.masses]), resamples, rng)
+    masses = _without_repeats(draws.masses)
+    sums, extra = exponential_sums(np.hstack([draws.totals, masses]), resamples, rng)
     extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
     tail = (1.0 - level) / 2.0
     limits = []
@@ -98,10 +99,14 @@ def quantiles(ordered: Floats, share: Floats) -> Floats:
 
 def _deviations(residuals: Floats, masses: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Resampled means less the mean; columns with the same masses share theirs."""
-    shared = bool((masses == masses[:, :1]).all())
     columns = residuals.shape[1]
-    sums = resampled_sums(np.hstack([residuals, masses[:, :1] if shared else masses]), resamples, rng)
+    sums = resampled_sums(np.hstack([residuals, _without_repeats(masses)]), resamples, rng)
     return ratio(sums[:, :columns], np.broadcast_to(sums[:, columns:], (resamples, columns)))
+
+
+def _without_repeats(masses: Floats) -> Floats:
+    """One column where all are equal."""
+    return masses[:, :1] if bool((masses == masses[:, :1]).all()) else masses
 
 
 def _sorted_rows(table: Floats) -> Floats:
