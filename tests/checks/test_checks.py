@@ -361,3 +361,18 @@ def test_an_index_of_little_effort_is_found_out_and_an_exact_one_is_not() -> Non
     exact = retriever("hash", store="faiss").fit(texts)
     exact.search(texts[:50], k=10)
     assert examine(exact) == ()
+
+
+def test_a_mean_rank_that_few_units_decide_has_a_caveat_beside_its_interval() -> None:
+    skewed = Ranking.from_ranks([1] * 59 + [180], candidates=203)
+    assert "EQ307" in codes(evaluate(skewed, "MR").findings)
+    assert "EQ307" not in codes(evaluate(skewed, "MRR").findings), "bounds tell how large a value can be"
+    assert "EQ307" not in codes(evaluate(Ranking.from_ranks([1, 2, 3] * 20, candidates=9), "MR").findings)
+
+
+@pytest.mark.parametrize(("moved", "caveat"), [(0, False), (9, True), (10, False)])
+def test_a_difference_that_few_units_show_has_a_caveat_beside_its_interval(moved: int, caveat: bool) -> None:
+    first = Ranking.from_ranks([1] * 80, candidates=9)
+    second = Ranking.from_ranks([1] * (80 - moved) + [2 + at % 4 for at in range(moved)], candidates=9)
+    found = compare({"first": first, "second": second}, "MRR").findings
+    assert ("EQ308" in codes(found)) == caveat

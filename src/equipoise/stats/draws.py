@@ -104,6 +104,16 @@ class Draws:
         )
 
 
+def mean_skewness(draws: Draws) -> Floats:
+    """The skewness of the mean of each column: that of the draws over the square root of their number.
+
+    >>> mean_skewness(Draws.of([0.0, 0.0, 0.0, 1.0])).round(3)
+    array([0.577])
+    """
+    second = np.square(draws.residuals).sum(axis=0) ** 1.5
+    return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
+
+
 def resampled_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """The column sums of resampled rows, a row a resample.
 
