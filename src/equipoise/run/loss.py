@@ -102,7 +102,7 @@ class Gains:
 
     def _p_within_bounds(self, asked: Loss, rng: np.random.Generator) -> float:
         """Gaffke's p (2005): the Bayesian bootstrap with one more draw, which gains all it can."""
-        draws = self._draws
+        draws = self._draws.ordered()
         if not draws.counts[0]:
             return float("nan")
         sums, extra = exponential_sums(np.hstack([draws.totals, draws.masses]), asked.flips, rng)

@@ -129,11 +129,13 @@ def resampled_sums(columns: Floats, resamples: int, rng: np.random.Generator) ->
     return sums
 
 
-def exponential_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Column sums with the rows weighted by random exponentials, a row a resample; and half a weight more.
+def exponential_sums(
+    columns: Floats, resamples: int, rng: np.random.Generator, *, added: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Column sums with the rows weighted by random exponentials, a row a resample; and a further weight.
 
     Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap. The
-    further weight is gamma(1/2), which is half an exponential weight.
+    further weight is that of ``added`` rows, a whole one or a part of it.
     """
     checked_resamples(resamples)
     draws = len(columns)
@@ -142,7 +144,7 @@ def exponential_sums(columns: Floats, resamples: int, rng: np.random.Generator) 
     for start in range(0, resamples, height):
         rows = slice(start, min(start + height, resamples))
         np.matmul(rng.standard_exponential((rows.stop - start, draws)), columns, out=sums[rows])
-        extra[rows] = rng.standard_gamma(0.5, (rows.stop - start, 1))
+        extra[rows] = rng.standard_gamma(added, (rows.stop - start, 1))
     return sums, extra
 
 

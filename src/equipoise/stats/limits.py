@@ -52,7 +52,7 @@ def gaffke_limits(
     """
     columns = draws.masses.shape[1]
     masses = _without_repeats(draws.masses)
-    sums, extra = exponential_sums(np.hstack([draws.totals, masses]), resamples, rng)
+    sums, extra = exponential_sums(np.hstack([draws.totals, masses]), resamples, rng, added=0.5)
     extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
     tail = (1.0 - level) / 2.0
     limits = []
