@@ -41,7 +41,7 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
     for sentence in (
         "Paired randomisation test, two-sided; Holm over the 3 pairs on HR@1",
         "(too narrow for: diff. interval; widen the terminal or use --json)",
-        "Intervals of differences: t over the paired differences, each by itself and not adjusted",
+        "Intervals of differences: gaffke over the paired differences, each by itself and not adjusted",
         "so that one may exclude 0 beside an adjusted p above 5 %.",
         "Chance level of HR@1: 0.20.",
         "No system is shown to be best on HR@1",
