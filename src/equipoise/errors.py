@@ -6,13 +6,15 @@ EquipoiseError          E100   anything the program refuses to do             ex
 │   ├── DuplicateError  E205   the same id twice where ids must be unique
 │   ├── ShapeError      E206   arrays that do not fit together
 │   ├── NotFiniteError  E207   NaN or infinity where a number must stand
-│   └── PairingError    E208   systems that were not measured on the same units
+│   ├── PairingError    E208   systems that were not measured on the same units
+│   └── ExpansionError  E209   a compressed file that expands beyond the limit
 ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
 │   └── AbsentRunError  E301   a run that does not lie in the folder
 ├── ParameterError      E310   a parameter outside what it may be             exit 2
 ├── UntrustedError      E320   a file names what runs code or takes a key     exit 2
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
+│   └── ChangedFileError E501  a stored file is not the one its manifest describes
 ├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
 └── PartialError        E700   a service or a disk gave up; the rest is kept  exit 3
     ├── TooLongError    E701   a text is longer than the service takes        exit 2
@@ -99,6 +101,12 @@ class PairingError(InputError):
     code = "E208"
 
 
+class ExpansionError(InputError):
+    """A compressed file that expands beyond the limit."""
+
+    code = "E209"
+
+
 class UnknownNameError(EquipoiseError):
     """A name that nothing answers to; the hint offers the nearest known one."""
 
@@ -142,6 +150,12 @@ class StoreError(EquipoiseError):
     """A run directory or a vector store that cannot be read or written."""
 
     code = "E500"
+
+
+class ChangedFileError(StoreError):
+    """A stored file whose SHA-256 is not the one in the manifest."""
+
+    code = "E501"
 
 
 class MissingExtraError(EquipoiseError):

@@ -16,6 +16,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import write_run
+from stored_runs import rewrite
 
 Stored = Callable[..., str]
 
@@ -225,7 +226,7 @@ def test_a_figure_that_its_evidence_does_not_give_closes_the_gate(eq, stored: St
     path = folder / stored("base", WORSE) / "result.json"
     content = json.loads(path.read_text())
     content["estimates"][0]["value"] = 0.99
-    path.write_text(json.dumps(content))
+    rewrite(path, json.dumps(content))
     closed(eq("gate", "base", "--min", "MRR>=0.9"), "the evidence of the run gives")
 
 
@@ -234,7 +235,7 @@ def test_a_mode_that_only_one_run_knows_closes_the_gate(eq, stored: Stored, fold
     base, other = stored("base", GOOD), stored("other", GOOD)
     path = folder / other / "result.json"
     content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"settings": {**content["settings"], mode: 3}}))
+    rewrite(path, json.dumps(content | {"settings": {**content["settings"], mode: 3}}))
     closed(eq("gate", other, "--no-worse-than", base), "3 here, none in the baseline")
 
 
@@ -247,7 +248,7 @@ def test_another_preset_closes_the_gate(eq, stored: Stored, folder: Path) -> Non
     base, other = stored("base", GOOD), stored("other", GOOD)
     path = folder / other / "result.json"
     content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"settings": {**content["settings"], "like": "ranx"}}))
+    rewrite(path, json.dumps(content | {"settings": {**content["settings"], "like": "ranx"}}))
     closed(
         eq("gate", other, "--no-worse-than", base), "the conventions of ranx here, equipoise in the baseline"
     )

@@ -17,6 +17,7 @@ from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import DETAILS, TUNING, read_run, write_run
 from equipoise.tune.record import FoldChoice, Trial, Tuning
+from stored_runs import rewrite
 
 RESULT = evaluate(Ranking.from_ranks([1, 3], candidates=9, unit_ids=["q1", "q2"]), "MRR", system="bm25")
 DETAILS_OF_TWO = {
@@ -64,7 +65,7 @@ def test_a_run_with_them_gives_way_to_a_new_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['{"id": "q1"}\n', "[1]\n", "{"])
 def test_what_was_changed_afterwards_is_refused_with_its_name(tmp_path: Path, file: str, text: str) -> None:
     write_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"), details=DETAILS_OF_TWO, tuning=TUNED)
-    (tmp_path / "a" / file).write_text(text)
+    rewrite(tmp_path / "a" / file, text)
     stored = read_run(tmp_path / "a")
     with pytest.raises(StoreError, match=file):
         _ = (stored.details, stored.tuning)

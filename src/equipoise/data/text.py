@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from equipoise.data.expand import gunzip
 from equipoise.errors import FormatError, InputError, did_you_mean
 
 PathLike = str | os.PathLike[str]
@@ -15,7 +16,7 @@ PathLike = str | os.PathLike[str]
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
 EXCERPT_WIDTH = 100
-_FIRST_LINE = re.compile(rb"[^\r\n]*[^\s][^\r\n]*")
+_NOT_BLANK, _LINE_END = re.compile(rb"\S"), re.compile(rb"[\r\n]")
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -35,8 +36,11 @@ class TextFile:
     @property
     def first_line(self) -> str:
         """The first line that is not blank, without its white space."""
-        match = _FIRST_LINE.search(self.data)
-        return match.group().decode("utf-8").strip() if match else ""
+        start = _NOT_BLANK.search(self.data)
+        if start is None:
+            return ""
+        end = _LINE_END.search(self.data, start.start())
+        return self.data[start.start() : end.start() if end else None].decode("utf-8").strip()
 
     @property
     def lines(self) -> list[bytes]:
@@ -59,8 +63,11 @@ def open_text(path: PathLike) -> TextFile:
 
     A byte order mark is dropped. Line ends are left as they are.
     """
-    name = shown(path)
-    data = read_bytes(path)
+    return text_file(shown(path), read_bytes(path))
+
+
+def text_file(name: str, data: bytes) -> TextFile:
+    """The text file of these bytes, once they are known to be UTF-8, without NUL and not empty."""
     for mark in _UTF16_MARKS:
         if data.startswith(mark):
             raise InputError(f"{name} is UTF-16, not UTF-8", hint=f"iconv -f UTF-16 -t UTF-8 {name}")
@@ -79,7 +86,7 @@ def read_text(path: PathLike) -> str:
 def read_bytes(path: PathLike) -> bytes:
     """The bytes of a file or of standard input, decompressed where they are gzipped."""
     data = _stdin_bytes() if os.fspath(path) == STDIN else _file_bytes(path)
-    return _decompressed(shown(path), data) if data.startswith(_GZIP_MAGIC) else data
+    return gunzip(shown(path), data) if data.startswith(_GZIP_MAGIC) else data
 
 
 def shown(path: PathLike) -> str:
@@ -125,19 +132,6 @@ def _stdin_bytes() -> bytes:
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(
             "standard input is closed", hint="pipe a file into the command, or name one"
-        ) from error
-
-
-def _decompressed(name: str, data: bytes) -> bytes:
-    import gzip
-    import zlib
-
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name} is a damaged gzip file: {error}",
-            hint=f"gzip -t {name} tests it; fetch or write it again",
         ) from error
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.data.atomic import write_bytes
-from equipoise.errors import StoreError
+from equipoise.data.expand import ARRAYS_FLOOR, check_archive
+from equipoise.errors import EquipoiseError, StoreError
 from equipoise.types import Ids, Ints
 
 Arrays = dict[str, NDArray[Any]]
@@ -80,16 +81,33 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(path: str | Path) -> Arrays:
-    """All arrays of an npz file, or a sentence that says why it cannot be read."""
+def unpack(path: str | Path, data: bytes | None = None) -> Arrays:
+    """All arrays of an npz file, whose bytes may have been read already; or an error that says what is wrong."""
     try:
-        # Opened here: numpy leaves its own handle open when the archive is damaged.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        content = Path(path).read_bytes() if data is None else data
     except FileNotFoundError as error:
         raise StoreError(f"there is no evidence file {path}", hint="check the path") from error
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError) as error:
         raise StoreError(f"{path} is not an evidence file: {error}") from error
+    return unpacked(content, str(path))
+
+
+def unpacked(data: bytes, name: str) -> Arrays:
+    """All arrays of the bytes of an npz file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            check_archive(name, archive, len(data), ARRAYS_FLOOR)
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except EquipoiseError:
+        raise
+    except Exception as error:  # zip and npy parsers raise a dozen kinds for damaged bytes
+        reason = str(error) or type(error).__name__
+        raise StoreError(f"{name} is not an evidence file: {reason}", hint="run the command again") from error
+    strange = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if strange:
+        raise StoreError(f"{name} holds {strange[0]}, which is no array", hint="run the command again")
+    return arrays
 
 
 def plain_ids(ids: Ids) -> NDArray[Any]:

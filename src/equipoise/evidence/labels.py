@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, as_ids, plain_ids, restored_ids
+from equipoise.evidence.base import Arrays, Evidence, as_ids, plain_ids
 from equipoise.evidence.columns import host, same_length, unique_ids
+from equipoise.evidence.stored import StoredArrays
 from equipoise.types import Bools, Ids, Ints
 
 BLOCK_SCORES = 1 << 22
@@ -104,12 +105,15 @@ class Labels(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
+        kept = StoredArrays(arrays)
+        unit_ids, classes = kept.ids("unit_ids"), kept.ids("classes")
+        units = len(unit_ids)
         return cls(
-            restored_ids(arrays["unit_ids"]),
-            arrays["true"],
-            arrays["predicted"],
-            restored_ids(arrays["classes"]),
-            arrays.get("tied_top"),
+            unit_ids,
+            kept.codes("true", len(classes), units),
+            kept.codes("predicted", len(classes), units),
+            classes,
+            kept.flags("tied_top", units) if "tied_top" in kept else None,
         )
 
 

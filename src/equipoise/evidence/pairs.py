@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.base import Arrays, Evidence, plain_ids
 from equipoise.evidence.columns import column, same_length, unique_ids
+from equipoise.evidence.stored import StoredArrays
 from equipoise.types import Floats, Ids, Ints
 
 
@@ -51,4 +52,6 @@ class Pairs(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        return cls(restored_ids(arrays["unit_ids"]), arrays["predicted"], arrays["expected"])
+        kept = StoredArrays(arrays)
+        unit_ids = kept.ids("unit_ids")
+        return cls(unit_ids, *(kept.numbers(name, len(unit_ids)) for name in ("predicted", "expected")))

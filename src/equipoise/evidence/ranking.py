@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError
 from equipoise.evidence import placement
-from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.base import Arrays, Evidence, plain_ids
 from equipoise.evidence.columns import repeated
 from equipoise.evidence.placement import NEVER
+from equipoise.evidence.stored import StoredArrays
 from equipoise.types import Bools, Floats, Ids, Ints, Ties
 
 if TYPE_CHECKING:
@@ -435,19 +436,23 @@ class Ranking(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ranking:
         """The inverse of ``to_arrays``."""
-        near = {
-            name.removeprefix("near_"): value for name, value in arrays.items() if name.startswith("near_")
-        }
+        kept = StoredArrays(arrays)
+        unit_ids, gain = kept.ids("unit_ids"), kept.numbers("gain", None)
+        units, items = len(unit_ids), len(gain)
+        near = kept.below("near_")
         return cls(
-            unit_ids=restored_ids(arrays["unit_ids"]),
-            **{name: arrays[name] for name in COUNTED},
-            pool_known=bool(arrays["pool_known"]),
-            filtered=bool(arrays["filtered"]),
-            unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
-            invalid_points=str(arrays["invalid_points"]),
+            unit_ids=unit_ids,
+            starts=kept.offsets("starts", units, items),
+            gain=gain,
+            **{name: kept.counts(name, items) for name in ("above", "tied", "before")},
+            **{name: kept.counts(name, units) for name in ("candidates", "depth")},
+            pool_known=kept.flag("pool_known"),
+            filtered=kept.flag("filtered"),
+            unknown_units=kept.texts("unknown_units"),
+            invalid_points=kept.text("invalid_points"),
             near=cls.from_arrays(near) if near else None,
-            random_near=arrays.get("random_near"),
-            copies=arrays.get("copies"),
+            random_near=kept.numbers("random_near", units, None) if "random_near" in kept else None,
+            copies=kept.counts("copies", items) if "copies" in kept else None,
         )
 
     def __repr__(self) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.base import Arrays, Evidence, plain_ids
 from equipoise.evidence.columns import unique_ids
+from equipoise.evidence.stored import StoredArrays
 from equipoise.types import Bools, Floats, Ids, Ints
 
 AFFIRMED = "affirmed"
@@ -175,20 +176,32 @@ class Sets(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        gold, predicted = (
-            TermSets(*(arrays[f"{side}_{name}"] for name in TermSets._fields))
-            for side in ("gold", "predicted")
-        )
-        known = "credit_similarity" in arrays
+        kept = StoredArrays(arrays)
+        unit_ids, terms, assertions = (kept.ids(name) for name in ("unit_ids", "terms", "assertions"))
+        sides = {}
+        for side in ("gold", "predicted"):
+            codes = kept.codes(f"{side}_terms", len(terms), None)
+            sides[side] = TermSets(
+                kept.offsets(f"{side}_offsets", len(unit_ids), len(codes)),
+                codes,
+                kept.codes(f"{side}_assertions", len(assertions), len(codes)),
+            )
+        credit = None
+        if "credit_similarity" in kept:
+            similarity = kept.numbers("credit_similarity", None)
+            pairs = (
+                kept.codes(f"credit_{side}", len(terms), len(similarity)) for side in ("gold", "predicted")
+            )
+            credit = Credit(*pairs, similarity)
         return cls(
-            restored_ids(arrays["unit_ids"]),
-            gold,
-            predicted,
-            terms=restored_ids(arrays["terms"]),
-            assertions=restored_ids(arrays["assertions"]),
-            missing=arrays["missing"],
-            unknown_units=tuple(str(unit) for unit in arrays["unknown_units"]),
-            credit=Credit(*(arrays[f"credit_{name}"] for name in Credit._fields)) if known else None,
+            unit_ids,
+            sides["gold"],
+            sides["predicted"],
+            terms=terms,
+            assertions=assertions,
+            missing=kept.flags("missing", len(unit_ids)),
+            unknown_units=kept.texts("unknown_units"),
+            credit=credit,
         )
 
 

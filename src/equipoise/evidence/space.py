@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, plain_ids, restored_ids
+from equipoise.evidence.base import Arrays, Evidence, plain_ids
 from equipoise.evidence.columns import column, host, same_length, unique_ids
 from equipoise.evidence.labels import class_names
+from equipoise.evidence.stored import StoredArrays
 from equipoise.types import Floats, Ids, Ints
 
 Vectors = NDArray[np.floating[Any]]
@@ -109,10 +110,21 @@ class Space(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        columns = {name: arrays[name] for name in ("labels", "depth", "norms", "edges") if name in arrays}
-        if "classes" in arrays:
-            columns["classes"] = restored_ids(arrays["classes"])
-        return cls(restored_ids(arrays["unit_ids"]), arrays["vectors"], **columns)
+        kept = StoredArrays(arrays)
+        unit_ids = kept.ids("unit_ids")
+        points = len(unit_ids)
+        classes = kept.ids("classes") if "classes" in kept else None
+        return cls(
+            unit_ids,
+            kept.numbers("vectors", points, None),
+            kept.codes("labels", 0 if classes is None else len(classes), points)
+            if "labels" in kept
+            else None,
+            classes,
+            kept.numbers("depth", points) if "depth" in kept else None,
+            kept.numbers("norms", points) if "norms" in kept else None,
+            kept.codes("edges", points, None, 2) if "edges" in kept else None,
+        )
 
 
 def _matrix(vectors: Any) -> Vectors:

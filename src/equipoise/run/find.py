@@ -7,7 +7,7 @@ from pathlib import Path
 
 from equipoise.data.text import PathLike
 from equipoise.errors import StoreError
-from equipoise.run.store import MANIFEST, RESULT, read_manifest
+from equipoise.run.folder import MANIFEST, RESULT, read_manifest
 
 
 def find_runs(*paths: PathLike) -> list[Path]:

@@ -55,6 +55,7 @@ def _versions() -> dict[str, str]:
 class Manifest:
     """What made a run: command, versions, seed, settings, and the SHA-256 of all that went in.
 
+    ``files`` maps the name of every other file of the run directory to its SHA-256, which readers verify.
     ``datasets`` and ``inputs`` map a name or path to the fingerprint of the truth and of what the system
     delivered (None where there was no file to read twice); ``evidence`` has the kind and the fingerprint of
     what was observed. ``parameters`` describe the system (model, chunk size, geometry), ``cost`` what it
@@ -81,6 +82,7 @@ class Manifest:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     cost: Mapping[str, float | None] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=_versions)
+    files: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
     @classmethod
@@ -164,6 +166,18 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_hashes(value: Any) -> bool:
+    """Names and their fingerprints, None where there was no file to read twice."""
+    return _is_mapping(value) and all(each is None or _is_text(each) for each in value.values())
+
+
+def _is_costs(value: Any) -> bool:
+    return _is_mapping(value) and all(
+        each is None or each in ("Infinity", "-Infinity") or type(each) in (int, float)
+        for each in value.values()
+    )
+
+
 _VALID: dict[str, Callable[[Any], bool]] = {
     "system": _is_text,
     "status": _is_text,
@@ -172,13 +186,18 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "started": _is_text,
     "finished": _is_text,
     "command": lambda value: isinstance(value, list),
+    "seed": lambda value: type(value) is int,
     "settings": _is_mapping,
-    "datasets": _is_mapping,
-    "inputs": _is_mapping,
-    "evidence": lambda value: value is None or _is_mapping(value),
+    "datasets": _is_hashes,
+    "inputs": _is_hashes,
+    "evidence": lambda value: (
+        value is None
+        or (_is_mapping(value) and all(_is_text(value.get(name)) for name in ("kind", "sha256")))
+    ),
     "parameters": _is_mapping,
-    "cost": _is_mapping,
+    "cost": _is_costs,
     "versions": _is_mapping,
+    "files": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
 }
 """What each field must be when it is read back."""
 

@@ -19,8 +19,8 @@ from equipoise.data.atomic import write_bytes
 from equipoise.data.swap import PART, is_abandoned, unfinished, writer
 from equipoise.data.text import PathLike
 from equipoise.errors import EquipoiseError
+from equipoise.run.folder import MANIFEST, read_manifest
 from equipoise.run.manifest import Manifest
-from equipoise.run.store import MANIFEST, read_manifest
 
 Step = Callable[[str], None]
 """Called at the start of a step with what is being done."""

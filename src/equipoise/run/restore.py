@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -55,9 +53,9 @@ def packed_errors(errors: Mapping[str, Floats]) -> bytes:
     return pack({"metrics": np.array(list(errors)), "errors": np.array(list(errors.values()))})
 
 
-def errors_from(file: Path) -> dict[str, Floats]:
-    """The redrawn errors that a run directory keeps, by metric."""
-    arrays = _unpacked(file)
+def errors_from(file: Path, data: bytes | None = None) -> dict[str, Floats]:
+    """The redrawn errors that a run directory keeps, by metric; ``data`` are the bytes of the file."""
+    arrays = unpack(file, data)
     try:
         names, errors = arrays["metrics"].tolist(), np.asarray(arrays["errors"], dtype=np.float64)
         return {str(name): row for name, row in zip(names, errors, strict=True)}
@@ -65,9 +63,9 @@ def errors_from(file: Path) -> dict[str, Floats]:
         raise StoreError(f"{file} holds no redrawn errors: {error}", hint="run the command again") from error
 
 
-def evidence_from(file: Path) -> Evidence:
-    """Evidence of whatever kind the file holds."""
-    arrays = _unpacked(file)
+def evidence_from(file: Path, data: bytes | None = None) -> Evidence:
+    """Evidence of whatever kind the file holds; ``data`` are its bytes, where they were read already."""
+    arrays = unpack(file, data)
     kind = str(arrays.pop("kind", ""))
     if kind not in KINDS:
         raise StoreError(
@@ -77,17 +75,9 @@ def evidence_from(file: Path) -> Evidence:
     home, name = KINDS[kind]
     try:
         evidence: Evidence = getattr(import_module(home), name).from_arrays(arrays)
-        len(evidence)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise StoreError(f"{file} lacks a part of its {kind} evidence: {error}") from error
+    except StoreError as error:
+        raise StoreError(f"{file} is no {kind} evidence: {error.sentence}", hint=error.hint) from error
     return evidence
-
-
-def _unpacked(file: Path) -> dict[str, Any]:
-    try:
-        return unpack(file)
-    except (zlib.error, struct.error, KeyError, NotImplementedError, RuntimeError) as error:
-        raise StoreError(f"{file} is a damaged evidence file: {error}") from error
 
 
 def _estimate(content: Any) -> Estimate:

@@ -22,23 +22,33 @@ import numpy as np
 from equipoise.checks.catalogue import examine
 from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.data.atomic import unwritten, write_bytes
-from equipoise.data.dataset import fingerprint_of_file
-from equipoise.data.jsontext import parse_json, parse_lines
-from equipoise.data.swap import replaced_directory, standing, unfinished
-from equipoise.data.text import PathLike, open_text
+from equipoise.data.jsontext import parse_lines
+from equipoise.data.swap import replaced_directory, standing
+from equipoise.data.text import PathLike
 from equipoise.errors import InputError, PartialError, StoreError
 from equipoise.evidence.base import Evidence, pack
 from equipoise.run.cases import Cases, case_lines, json_text, parse_cases
 from equipoise.run.details import Detail, Details, detail_lines, parse_details
+from equipoise.run.folder import (
+    CASES,
+    CHANGED,
+    DETAILS,
+    ERRORS,
+    EVIDENCE,
+    FILES,
+    MANIFEST,
+    RESULT,
+    TUNING,
+    RunFolder,
+    open_run,
+    read_manifest,
+    unreadable,
+)
 from equipoise.run.manifest import STATUS_SETTINGS, Manifest, Status
 from equipoise.run.restore import errors_from, evidence_from, packed_errors, restored_result
 from equipoise.stats.result import Result
 from equipoise.tune.record import Tuning
 
-MANIFEST, RESULT, CASES, EVIDENCE = "manifest.json", "result.json", "cases.jsonl", "evidence.npz"
-DETAILS, TUNING, ERRORS = "details.jsonl", "tuning.json", "errors.npz"
-FILES = (MANIFEST, RESULT, CASES, EVIDENCE, DETAILS, TUNING, ERRORS)
-_CHANGED = "the directory was changed after it was written: run the command again"
 _ATTEMPTS = 3
 
 
@@ -58,25 +68,22 @@ class StoredRun:
     @cached_property
     def details(self) -> Mapping[str | int, Detail]:
         """What people see of each unit; empty where the run keeps none. Read when it is first asked for."""
-        file = self.path / DETAILS
-        if not file.is_file():
+        folder = RunFolder(self.path, self.manifest)
+        if DETAILS not in folder:
             return {}
-        try:
-            return parse_details(parse_lines(open_text(file)), source=str(file))
-        except InputError as error:
-            raise _unreadable(error) from error
+        return parse_details(_lines(folder, DETAILS), source=str(self.path / DETAILS))
 
     @cached_property
     def tuning(self) -> Tuning | None:
         """How the parameters were chosen; None where nothing was tuned."""
-        file = self.path / TUNING
-        if not file.is_file():
+        folder = RunFolder(self.path, self.manifest)
+        if TUNING not in folder:
             return None
-        content = _json(file)
         try:
-            return Tuning.from_dict(content)  # type: ignore[arg-type]
-        except (KeyError, TypeError) as error:
-            raise StoreError(f"{file} does not describe a tuning: {error}", hint=_CHANGED) from error
+            return Tuning.from_dict(folder.json(TUNING))  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            file = self.path / TUNING
+            raise StoreError(f"{file} does not describe a tuning: {error}", hint=CHANGED) from error
 
     def _repr_html_(self) -> str:
         """The result as notebooks show it."""
@@ -94,7 +101,7 @@ def write_run(
     """Write a run directory in one step, replacing a run that stands there.
 
     Whoever reads the path meanwhile finds the old run or the new one. The manifest gets the number of units,
-    the fingerprint of the evidence and, where it has none, the time of its end.
+    the SHA-256 of every other file and, where it has none, the time of its end.
     """
     target = Path(path).absolute()
     _refuse_to_replace(target, path)
@@ -107,7 +114,7 @@ def write_run(
         files[DETAILS] = _bytes("".join(f"{line}\n" for line in detail_lines(details)))
     if tuning is not None:
         files[TUNING] = _encoded(tuning.to_dict())
-    whole = _completed(manifest, result, files.get(EVIDENCE))
+    whole = _completed(manifest, result, files)
     # Until the last step the directory says of itself that it is not whole.
     begun = replace(whole, status=Status.PARTIAL, reason="the write was interrupted")
     try:
@@ -126,38 +133,39 @@ def write_run(
 def read_run(path: PathLike, *, evidence: bool = True) -> StoredRun:
     """Read a run directory back; ``evidence=False`` leaves the evidence on disk.
 
-    A run that is partial or failed is read like any other; its manifest says so.
+    A run that is partial or failed is read like any other; its manifest says so. Every file of it must have
+    the SHA-256 that the manifest gives, whether it is needed or not.
     """
     for _ in range(_ATTEMPTS):
-        folder = _run_directory(path)
-        manifest = read_manifest(folder)
-        run = _read(folder, manifest, evidence=evidence)
+        folder = open_run(path)
+        try:
+            run = _read(folder, evidence=evidence)
+        except StoreError:
+            if read_manifest(path) == folder.manifest:
+                raise
+            continue
         # A run that was replaced while it was read may be a mixture, so it is read once more.
-        if read_manifest(_run_directory(path)) == manifest:
+        if read_manifest(path) == folder.manifest:
             return run
     raise StoreError(f"{path} is being replaced again and again", hint="wait until its writer has finished")
-
-
-def read_manifest(path: PathLike) -> Manifest:
-    """Only the manifest of a run directory."""
-    file = _run_directory(path) / MANIFEST
-    return Manifest.from_dict(_json(file), source=str(file))
 
 
 def load_evidence(path: PathLike) -> Evidence:
     """Evidence of any kind, from an npz file or from a run directory."""
     file = Path(path)
     if not file.is_file() and standing(file.absolute()).is_dir():
-        file = _run_directory(path) / EVIDENCE
+        folder = open_run(path)
+        return evidence_from(folder.path / EVIDENCE, folder.read(EVIDENCE))
     return evidence_from(file)
 
 
-def _completed(manifest: Manifest, result: Result, evidence: bytes | None) -> Manifest:
+def _completed(manifest: Manifest, result: Result, files: Mapping[str, bytes]) -> Manifest:
     """The manifest with what only the end of a run knows."""
     ended = manifest if manifest.finished else manifest.finish(manifest.status, reason=manifest.reason)
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     observed = None
-    if result.evidence is not None and evidence is not None:
-        observed = {"kind": result.evidence.kind, "sha256": hashlib.sha256(evidence).hexdigest()}
+    if result.evidence is not None and EVIDENCE in hashes:
+        observed = {"kind": result.evidence.kind, "sha256": hashes[EVIDENCE]}
     return replace(
         ended,
         system=result.system,
@@ -165,6 +173,7 @@ def _completed(manifest: Manifest, result: Result, evidence: bytes | None) -> Ma
         seed=result.settings.get("seed", manifest.seed),
         settings={**result.settings, **manifest.settings},
         evidence=observed,
+        files=hashes,
     )
 
 
@@ -207,37 +216,19 @@ def _bytes(text: str) -> bytes:
         ) from error
 
 
-def _run_directory(path: PathLike) -> Path:
-    """The directory where the run lies, or a sentence that says why there is none."""
-    folder = Path(path)
-    if not folder.exists():
-        folder = standing(folder.absolute())
-    if not folder.exists():
-        begun = unfinished(folder)
-        hint = f"a write of it was interrupted: {begun[0]}" if begun else "check the path"
-        raise StoreError(f"there is no run directory {path}", hint=hint)
-    if not folder.is_dir():
-        raise StoreError(f"{path} is a file, not a run directory", hint="give the folder that it lies in")
-    if not (folder / MANIFEST).is_file():
-        raise StoreError(
-            f"{path} is not a run directory: it has no {MANIFEST}", hint="eq score -o FOLDER writes one"
-        )
-    return folder
-
-
-def _read(folder: Path, manifest: Manifest, *, evidence: bool) -> StoredRun:
-    wanted = [RESULT, CASES] + ([EVIDENCE] if evidence and manifest.evidence else [])
-    for name in wanted:
-        if not (folder / name).is_file():
-            unwhole = f"; {manifest.caution}" if manifest.caution else ""
-            raise StoreError(f"{folder} lacks {name}{unwhole}", hint="run the command again")
-    cases = _read_cases(folder / CASES, manifest)
-    result = restored_result(_json(folder / RESULT), cases, source=str(folder / RESULT))
-    if (folder / ERRORS).is_file():
-        result = replace(result, errors=errors_from(folder / ERRORS))
-    if EVIDENCE in wanted:
-        result = replace(result, evidence=_read_evidence(folder / EVIDENCE, cases, manifest))
-    return StoredRun(_with_status(result, manifest), manifest, folder)
+def _read(folder: RunFolder, *, evidence: bool) -> StoredRun:
+    manifest, path = folder.manifest, folder.path
+    cases = _read_cases(folder)
+    result = restored_result(folder.json(RESULT), cases, source=str(path / RESULT))
+    read = [CASES, RESULT]
+    if ERRORS in folder:
+        result = replace(result, errors=errors_from(path / ERRORS, folder.read(ERRORS)))
+        read.append(ERRORS)
+    if evidence and EVIDENCE in folder:
+        result = replace(result, evidence=_read_evidence(folder, cases))
+        read.append(EVIDENCE)
+    folder.verify(*(name for name in manifest.files if name not in read))
+    return StoredRun(_with_status(result, manifest), manifest, path)
 
 
 def _with_status(result: Result, manifest: Manifest) -> Result:
@@ -250,40 +241,31 @@ def _with_status(result: Result, manifest: Manifest) -> Result:
     return replace(result, findings=examine(result) + findings)
 
 
-def _read_cases(file: Path, manifest: Manifest) -> Cases:
-    if manifest.units == 0:
+def _read_cases(folder: RunFolder) -> Cases:
+    file, units = folder.path / CASES, folder.manifest.units
+    if units == 0:
+        folder.verify(CASES)
         return parse_cases([], source=str(file))
-    try:
-        lines = parse_lines(open_text(file))
-    except InputError as error:
-        raise _unreadable(error) from error
-    if len(lines) != manifest.units:
-        raise StoreError(
-            f"{file} has {len(lines)} units, and the manifest counts {manifest.units}", hint=_CHANGED
-        )
+    lines = _lines(folder, CASES)
+    if len(lines) != units:
+        raise StoreError(f"{file} has {len(lines)} units, and the manifest counts {units}", hint=CHANGED)
     return parse_cases(lines, source=str(file))
 
 
-def _read_evidence(file: Path, cases: Cases, manifest: Manifest) -> Evidence:
-    if manifest.evidence and fingerprint_of_file(file) != manifest.evidence.get("sha256"):
-        raise StoreError(f"{file} is not the evidence that this run was scored on", hint=_CHANGED)
-    evidence = evidence_from(file)
+def _read_evidence(folder: RunFolder, cases: Cases) -> Evidence:
+    file = folder.path / EVIDENCE
+    evidence = evidence_from(file, folder.read(EVIDENCE))
     if len(evidence) != len(cases.unit_ids):
         raise StoreError(
-            f"{file} has {len(evidence)} units, and the cases have {len(cases.unit_ids)}", hint=_CHANGED
+            f"{file} has {len(evidence)} units, and the cases have {len(cases.unit_ids)}", hint=CHANGED
         )
     # An archive keeps only plain strings, so ids come from the cases, which know their type.
     restored: Evidence = replace(evidence, unit_ids=cases.unit_ids)  # type: ignore[type-var]
     return restored
 
 
-def _json(file: Path) -> object:
+def _lines(folder: RunFolder, name: str) -> list[tuple[int, object]]:
     try:
-        value: object = parse_json(open_text(file))
+        return parse_lines(folder.text(name))
     except InputError as error:
-        raise _unreadable(error) from error
-    return value
-
-
-def _unreadable(error: InputError) -> StoreError:
-    return StoreError(error.sentence, hint=error.hint or "run the command again", excerpt=error.excerpt)
+        raise unreadable(error) from error

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.data.jsontext import parse_json
-from equipoise.data.text import open_text
 from equipoise.report.page.figures import figure_of
 from equipoise.report.page.model import Figure
 from equipoise.run.cases import parse_cases
+from equipoise.run.folder import RESULT, open_run
 from equipoise.run.manifest import Manifest
 from equipoise.run.restore import restored_result
-from equipoise.run.store import RESULT, read_manifest
 from equipoise.stats.numbers import count, decimals, percent
 
 UNREADABLE = "unreadable"
@@ -80,10 +78,10 @@ class Row:
 
 def row_of(key: str, path: Path, fingerprint: str) -> Row:
     """Read the manifest and the figures; the units stay on the disk."""
-    manifest = read_manifest(path)
-    file = path / RESULT
+    folder = open_run(path)
+    manifest, file = folder.manifest, path / RESULT
     nothing = parse_cases([], source=str(file))
-    result = restored_result(parse_json(open_text(file)), nothing, source=str(file))
+    result = restored_result(folder.json(RESULT), nothing, source=str(file))
     headline: dict[str, Any] = {}
     if result.estimates:
         best = next(iter(result.estimates.values()))

@@ -12,8 +12,8 @@ from time import monotonic
 
 from equipoise.errors import EquipoiseError, StoreError
 from equipoise.run.find import find_runs
+from equipoise.run.folder import FILES, MANIFEST
 from equipoise.run.progress import UnderWay, find_under_way
-from equipoise.run.store import FILES, MANIFEST
 from equipoise.view.row import Row, row_of
 
 OFTEN = 0.5

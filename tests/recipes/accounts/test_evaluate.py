@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.data.dataset import fingerprint_of_file
 from equipoise.errors import (
+    ChangedFileError,
     DuplicateError,
     NotFiniteError,
     ParameterError,
@@ -93,6 +95,29 @@ def test_the_same_call_again_trains_nothing_and_says_the_same(found: Kept, chart
     again = evaluate_tree(chart, "lorentz", [2, 4], output=folder, **QUICK)
     assert again.resumed == tuple(each.system for each in evaluation.judged)
     assert [each.mean_rank for each in again.judged] == [each.mean_rank for each in evaluation.judged]
+
+
+def test_edited_vectors_are_made_again_and_not_drawn(chart: Tree, tmp_path: Path) -> None:
+    first = evaluate_tree(chart, [], [2], output=tmp_path, seeds=[1, 2], **QUICK)
+    vectors = first["random-2"].embedded
+    shifted = replace(vectors, vectors=vectors.vectors + 1.0)
+    for file in (tmp_path / "vectors").rglob("random-2*.npz"):
+        shifted.write(file)
+    with pytest.raises(ChangedFileError, match=r"random-2\.npz"):
+        Gallery.read(tmp_path, "random-2")
+    again = evaluate_tree(chart, [], [2], output=tmp_path, seeds=[1, 2], **QUICK)
+    assert "random-2" not in again.resumed
+    assert again["random-2"].over_seeds == first["random-2"].over_seeds
+
+
+def test_an_edited_tree_is_not_drawn(chart: Tree, tmp_path: Path) -> None:
+    evaluate_tree(chart, [], [2], output=tmp_path, **QUICK)
+    file = tmp_path / "tree.json"
+    content = json.loads(file.read_text())
+    content["names"][1] = "another"
+    file.write_text(json.dumps(content))
+    with pytest.raises(ChangedFileError, match=r"tree\.json"):
+        Gallery.read(tmp_path)
 
 
 def test_other_settings_are_trained_anew(chart: Tree, tmp_path: Path) -> None:
@@ -217,9 +242,11 @@ def test_vectors_that_lie_in_another_order_are_drawn_at_their_nodes(
 ) -> None:
     copied = Path(shutil.copytree(found[1], tmp_path / "copy"))
     turned = read_vectors(copied / "vectors" / "lorentz-2.npz")
-    Embedded(turned.ids[::-1], turned.names[::-1], turned.vectors[::-1], "lorentz").write(
-        copied / "vectors" / "lorentz-2.npz"
-    )
+    file = copied / "vectors" / "lorentz-2.npz"
+    before = fingerprint_of_file(file)
+    Embedded(turned.ids[::-1], turned.names[::-1], turned.vectors[::-1], "lorentz").write(file)
+    manifest = copied / "runs" / "lorentz-2" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(before, fingerprint_of_file(file)))
     assert np.array_equal(Gallery.read(copied, "lorentz-2").embedded.vectors, turned.vectors)
 
 

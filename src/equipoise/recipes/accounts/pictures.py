@@ -9,13 +9,20 @@ from pathlib import Path
 from equipoise.data.atomic import write_bytes
 from equipoise.errors import MissingExtraError, StoreError, UnknownNameError
 from equipoise.geometry.names import geometry as geometry_named
-from equipoise.hierarchy.embedded import Embedded, read_vectors
+from equipoise.hierarchy.embedded import Embedded
 from equipoise.hierarchy.tree import Tree
 from equipoise.recipes.accounts.disk import HYPERBOLIC, flattened
 from equipoise.recipes.accounts.evaluation import AccountsEvaluation
 from equipoise.recipes.accounts.judged import SPEARMAN
 from equipoise.recipes.accounts.settings import TRAINED
-from equipoise.recipes.accounts.store import CHARTS, RUNS, kept_systems, last_systems, read_kept_tree
+from equipoise.recipes.accounts.store import (
+    CHARTS,
+    RUNS,
+    kept_systems,
+    last_systems,
+    read_kept_tree,
+    read_kept_vectors,
+)
 from equipoise.recipes.accounts.vectors import in_order
 from equipoise.report.charts.accounts import Node, norms_chart, tree_chart
 from equipoise.report.charts.chart import Chart
@@ -52,7 +59,9 @@ class Gallery:
         if system is not None and system not in kept:
             raise UnknownNameError.of("embedding", system, kept, more=f"there are: {', '.join(kept)}")
         vectors = {
-            name: in_order(read_vectors(path), tree) for name, path in kept.items() if system in (None, name)
+            name: in_order(read_kept_vectors(folder, path), tree)
+            for name, path in kept.items()
+            if system in (None, name)
         }
         chosen = system or best_to_draw(vectors)
         # Of earlier evaluations with other settings, runs may still lie there: they are not drawn together.

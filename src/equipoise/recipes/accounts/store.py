@@ -20,24 +20,29 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.data.atomic import unwritten, write_bytes
+from equipoise.data.dataset import fingerprint_of_file
 from equipoise.data.jsontext import parse_json
 from equipoise.data.text import open_text
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
 from equipoise.hierarchy.embedded import Embedded, read_vectors
 from equipoise.hierarchy.tree import Tree
 from equipoise.recipes.accounts.judged import Judged
 from equipoise.recipes.accounts.settings import Cell, Settings
 from equipoise.run.cases import json_text
 from equipoise.run.details import Detail
+from equipoise.run.folder import MANIFEST, read_manifest
 from equipoise.run.manifest import Manifest
-from equipoise.run.store import read_manifest, write_run
+from equipoise.run.store import write_run
 from equipoise.version import __version__
 
 RUNS, VECTORS, CHARTS, SEEDS = "runs", "vectors", "charts", "seeds"
 TREE, RESULTS = "tree.json", "results.json"
+_HASH = 32
+"""Hexadecimal digits of a hash in a file name."""
 VERSION = "accounts 2"
 """Grows when the same inputs would give other vectors."""
 _INPUTS = "all inputs of these vectors"
+_VECTORS = "the file of these vectors"
 
 
 def folder_name(system: str) -> str:
@@ -78,31 +83,49 @@ def kept_vectors(output: Path | None, cell: Cell, key: str) -> Embedded | None:
     try:
         if read_manifest(output / RUNS / name).inputs.get(_INPUTS) != key:
             return None
-        return read_vectors(output / VECTORS / f"{name}.npz")
+        return read_kept_vectors(output, output / VECTORS / f"{name}.npz")
     except (EquipoiseError, OSError):
         return None  # whatever lies there is made again
+
+
+def read_kept_vectors(output: Path, file: Path) -> Embedded:
+    """The vectors of an evaluation's folder, once their file is known to be the one that was written."""
+    said = read_manifest(output / RUNS / file.stem).inputs.get(_VECTORS)
+    if fingerprint_of_file(file) != said:
+        raise ChangedFileError(
+            f"{file} was changed after it was written: its SHA-256 is not the one in the manifest of its run",
+            hint="restore the file, or run eq accounts evaluate again",
+        )
+    return read_vectors(file)
 
 
 def kept_seed(output: Path | None, cell: Cell, seed: int, key: str) -> Embedded | None:
     """The vectors of another seed than the first, of the same inputs; None where there are none."""
     if output is None:
         return None
-    try:
-        return read_vectors(_seed_file(output, cell, seed, key))
-    except (EquipoiseError, OSError):
-        return None
+    for file in _seed_files(output, cell, seed, f"{key[:16]}_"):
+        try:
+            # The name ends in the hash of the content, so that a file that was changed is not used.
+            if file.stem.endswith(f"_{fingerprint_of_file(file)[:_HASH]}"):
+                return read_vectors(file)
+        except (EquipoiseError, OSError):
+            continue
+    return None
 
 
 def write_seed(output: Path, cell: Cell, seed: int, key: str, embedded: Embedded) -> Path:
     """The vectors of another seed than the first, in the place of older ones of that seed."""
-    file = _seed_file(output, cell, seed, key)
-    for older in file.parent.glob(f"{glob.escape(folder_name(cell.system))}_{seed}_*.npz"):
+    for older in _seed_files(output, cell, seed):
         older.unlink(missing_ok=True)
-    return written(file, embedded)
+    stem = output / VECTORS / SEEDS / f"{folder_name(cell.system)}_{seed}_{key[:16]}"
+    file = written(stem.with_name(f"{stem.name}.npz"), embedded)
+    return file.replace(stem.with_name(f"{stem.name}_{fingerprint_of_file(file)[:_HASH]}.npz"))
 
 
-def _seed_file(output: Path, cell: Cell, seed: int, key: str) -> Path:
-    return output / VECTORS / SEEDS / f"{folder_name(cell.system)}_{seed}_{key[:16]}.npz"
+def _seed_files(output: Path, cell: Cell, seed: int, start: str = "") -> list[Path]:
+    """The files of a seed; a ``start`` is that of the key of its inputs."""
+    pattern = f"{glob.escape(folder_name(cell.system))}_{seed}_{start}*.npz"
+    return sorted((output / VECTORS / SEEDS).glob(pattern))
 
 
 def write_judged(
@@ -110,13 +133,13 @@ def write_judged(
 ) -> Path:
     """The vectors and the run directory of one embedding."""
     name = folder_name(judged.system)
-    written(output / VECTORS / f"{name}.npz", judged.embedded)
+    file = written(output / VECTORS / f"{name}.npz", judged.embedded)
     made = {key: value for key, value in judged.embedded.settings.items() if key not in ("embedder", "dim")}
     manifest = Manifest.start(judged.system, command=command, seed=int(made.get("seed", 0))).finish()
     manifest = replace(
         manifest,
         datasets={tree.source: tree.fingerprint},
-        inputs={_INPUTS: key or None},
+        inputs={_INPUTS: key or None, _VECTORS: fingerprint_of_file(file)},
         parameters={
             "embedder": judged.embedded.settings.get("embedder", judged.system),
             "geometry": judged.geometry,
@@ -180,9 +203,16 @@ def read_kept_tree(output: Path) -> Tree:
     try:
         ids = list(content["ids"])
         edges = [(ids[child], ids[parent]) for child, parent in content["edges"]]
-        return Tree.of(zip(ids, content["names"], strict=True), edges, source=content["source"])
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        tree = Tree.of(zip(ids, content["names"], strict=True), edges, source=content["source"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StoreError(f"{file} describes no tree: {error}", hint="run the command again") from error
+    for run in sorted((output / RUNS).glob(f"*/{MANIFEST}")):
+        if tree.fingerprint not in read_manifest(run.parent).datasets.values():
+            raise ChangedFileError(
+                f"{file} was changed after it was written: it is not the tree in {run}",
+                hint="restore the file, or run eq accounts evaluate again",
+            )
+    return tree
 
 
 def kept_systems(output: Path) -> dict[str, Path]:

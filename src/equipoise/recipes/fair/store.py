@@ -18,8 +18,9 @@ from equipoise.errors import EquipoiseError, StoreError
 from equipoise.recipes.fair.outcome import Outcome, Plan
 from equipoise.recipes.fair.result import METRIC, ModelFacts
 from equipoise.run.cases import json_text
+from equipoise.run.folder import read_manifest
 from equipoise.run.manifest import Manifest, without_secrets
-from equipoise.run.store import read_manifest, read_run, write_run
+from equipoise.run.store import read_run, write_run
 
 RUNS, RESULTS = "runs", "results.json"
 VERSION = "fair comparison 2"

@@ -21,7 +21,8 @@ from equipoise.evidence.base import as_ids
 from equipoise.metrics.base import Metric
 from equipoise.recipes.places.figures import default_cutoffs, label_figures, ranking_figures
 from equipoise.recipes.places.frequency import never_seen
-from equipoise.run.store import MANIFEST, read_run
+from equipoise.run.folder import MANIFEST
+from equipoise.run.store import read_run
 from equipoise.stats.interval import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.tasks.classify import Classified, classify

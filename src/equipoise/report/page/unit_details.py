@@ -11,7 +11,8 @@ from equipoise.data.dataset import Value
 from equipoise.errors import StoreError
 from equipoise.run.cases import json_text
 from equipoise.run.details import Detail, parse_details
-from equipoise.run.store import DETAILS, StoredRun
+from equipoise.run.folder import DETAILS
+from equipoise.run.store import StoredRun
 
 MANY = 20_000
 """A run with more units than this is read line by line."""
