@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from equipoise.data.text import open_text, read_bytes, read_text
+from equipoise.data.text import TextFile, open_text, read_bytes, read_text
 from equipoise.errors import EquipoiseError, FormatError, InputError
 
 
@@ -136,3 +136,10 @@ def test_excerpts_are_numbered_cut_and_free_of_control_characters(write):
         "  1 | first",
         "hint: mend it",
     ]
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\t", b"\n", b" \n", b"\x0c", b"\r\n"])
+def test_the_first_line_is_found_after_any_number_of_blanks(blank: bytes) -> None:
+    # A megabyte: a search that starts again at every blank would take hours.
+    file = TextFile("a", blank * (1_000_000 // len(blank)) + b" first line \r\nsecond")
+    assert file.first_line == "first line"

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from stored_runs import bread_runs, rewrite, tuning
 
 from equipoise.cli.program import cli
 from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
@@ -20,6 +19,7 @@ from equipoise.run.evaluate import evaluate
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import load_evidence, read_manifest, read_run, write_run
 from equipoise.view.row import row_of
+from stored_runs import bread_runs, rewrite, tuning
 
 WRITTEN = ("result.json", "cases.jsonl", "evidence.npz", "details.jsonl", "tuning.json")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from equipoise.data.beir import titled
+from equipoise.data.expand import gunzipped
 from equipoise.data.jsontext import parse_json
 from equipoise.data.tables import format_of, parse_table, read_table, table_of_json
 from equipoise.data.text import BOM, STDIN, explain_unreadable, open_text, shown
@@ -122,16 +122,14 @@ def _lines(path: str) -> Iterator[str]:
     try:
         with open(path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
-        with gzip.open(path, "rb") if zipped else open(path, "rb") as stream:
+        with open(path, "rb") as file:
+            stream = gunzipped(shown(path), file, os.fstat(file.fileno()).st_size) if zipped else file
             first = stream.readline()
             if not first:
                 open_text(path)
             yield _decoded(path, first.removeprefix(BOM))
             for line in stream:
                 yield _decoded(path, line)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        open_text(path)  # says what is wrong with the archive
-        raise
     except OSError as error:
         raise explain_unreadable(path, error) from error
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.data.expand import ARRAYS_FLOOR, check_archive
 from equipoise.data.mapped import mapped_member, mapped_safetensor
 from equipoise.data.text import PathLike, explain_unreadable, shown
 from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError, UnknownNameError
@@ -134,6 +135,8 @@ def _npz(path: Path, member: str | None) -> Array:
     with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
         name = _chosen(path, archive.files, member)
         mapped = mapped_member(path, name, least=_LARGE)
+        if mapped is None:
+            check_archive(shown(path), archive.zip, path.stat().st_size, ARRAYS_FLOOR)
         array = archive[name] if mapped is None else mapped
     if not isinstance(array, np.ndarray):
         raise FormatError(f"{shown(path)} holds {name}, which is no array")

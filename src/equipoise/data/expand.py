@@ -1,16 +1,16 @@
 """Decompression with a limit: a small file may expand to more than the memory holds.
 
-A file may expand to ``RATIO`` times its size, at least to ``FLOOR`` and at most to ``CEILING`` bytes. Text and
-tables compress to between a third and a thirtieth; deflate reaches 1,032. The environment variable
+A file may expand to ``RATIO`` times its size, at least to ``FLOOR`` and at most to ``CEILING`` bytes. Text
+and tables compress to between a third and a thirtieth; deflate reaches 1,032. The environment variable
 ``EQUIPOISE_MAX_DECOMPRESSED_GB`` replaces the limit.
 """
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
 from math import isfinite
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 from equipoise.errors import ExpansionError, InputError, ParameterError
@@ -39,29 +39,44 @@ def limit_of(compressed: int, floor: int = FLOOR) -> int:
 
 def gunzip(name: str, data: bytes) -> bytes:
     """The content of gzipped bytes."""
-    import io
+    stream = gunzipped(name, io.BytesIO(data), len(data))
+    return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
-    return b"".join(gunzipped(name, io.BytesIO(data), len(data)))
+
+def gunzipped(name: str, stream: BinaryIO, compressed: int) -> BinaryIO:
+    """The content of a gzipped stream of ``compressed`` bytes, as a stream."""
+    return io.BufferedReader(_Gunzipped(name, stream, compressed), _BLOCK)
 
 
-def gunzipped(name: str, stream: BinaryIO, compressed: int) -> Iterator[bytes]:
-    """The content of a gzipped stream of ``compressed`` bytes, block by block."""
-    import gzip
-    import zlib
+class _Gunzipped(io.RawIOBase):
+    """A gzipped stream that ends in an error where its content exceeds the limit."""
 
-    left = limit_of(compressed)
-    try:
-        with gzip.GzipFile(fileobj=stream) as content:
-            while block := content.read(_BLOCK):
-                left -= len(block)
-                if left < 0:
-                    raise _too_large(name, compressed)
-                yield block
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name} is a damaged gzip file: {error}",
-            hint=f"gzip -t {name} tests it; fetch or write it again",
-        ) from error
+    def __init__(self, name: str, stream: BinaryIO, compressed: int) -> None:
+        import gzip
+
+        self._name, self._compressed = name, compressed
+        self._left = limit_of(compressed)
+        self._content = gzip.GzipFile(fileobj=stream)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what comes next."""
+        import zlib
+
+        try:
+            count = self._content.readinto(buffer)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(
+                f"{self._name} is a damaged gzip file: {error}",
+                hint=f"gzip -t {self._name} tests it; fetch or write it again",
+            ) from error
+        self._left -= count
+        if self._left < 0:
+            raise _too_large(self._name, self._compressed)
+        return count
 
 
 def check_archive(name: str, archive: ZipFile, compressed: int, floor: int = FLOOR) -> None:

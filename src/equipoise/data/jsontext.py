@@ -9,8 +9,9 @@ from typing import Any
 from equipoise.data.text import TextFile
 from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteError
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
-_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
+# A string without an end reaches to the end of the text: trying the next quote instead takes quadratic time.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\]:]', re.DOTALL)
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|NaN|-?Infinity', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 

@@ -21,7 +21,7 @@ _KEPT = frozenset(
 _QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"')
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MEANING = {"n": "\n", "t": "\t", "W": " "}
-_QUALIFIERS = re.compile(r"\s*\{[^{}]*=[^{}]*\}$")
+_QUALIFIERS = re.compile(r"\{[^{}]*=[^{}]*\}$")
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 _TITLE = re.compile(r'\S*\btitle\s+"((?:[^"\\]|\\.)*)"')
 _LICENCE = re.compile(r"\S*\blicen[sc]e\s+(\S+)")
@@ -118,7 +118,7 @@ def _quoted(file: TextFile, line: int, value: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    return _plain(_QUALIFIERS.sub("", value))
+    return _plain(_QUALIFIERS.sub("", value).rstrip())
 
 
 def _plain(text: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from equipoise.data.expand import check_size
 from equipoise.data.jsontext import parse_json, parse_lines
 from equipoise.data.text import PathLike, TextFile, explain_unreadable, open_text, shown
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
@@ -174,6 +175,14 @@ def table_of_json(file: TextFile, value: Any) -> Table:
     return Table(file.name, value, range(1, len(value) + 1))
 
 
+def check_parquet(path: PathLike) -> None:
+    """Raise an error for a parquet file that would expand beyond the limit."""
+    stated = need("pyarrow.parquet", extra="parquet").read_metadata(path)
+    cells = stated.num_rows * stated.num_columns  # a run of one value takes no bytes at all
+    encoded = sum(stated.row_group(group).total_byte_size for group in range(stated.num_row_groups))
+    check_size(shown(path), max(cells, encoded), Path(path).stat().st_size)
+
+
 def read_parquet(path: PathLike) -> Table:
     """The rows of a parquet file; needs pyarrow."""
     try:
@@ -183,6 +192,7 @@ def read_parquet(path: PathLike) -> Table:
         raise explain_unreadable(path, error) from error
     engine = need("pyarrow.parquet", extra="parquet")
     try:
+        check_parquet(path)
         rows: list[Row] = engine.read_table(path).to_pylist()
     except (OSError, ValueError, need("pyarrow", extra="parquet").ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

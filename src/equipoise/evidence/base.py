@@ -82,7 +82,7 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack(path: str | Path, data: bytes | None = None) -> Arrays:
-    """All arrays of an npz file, whose bytes may have been read already; or an error that says what is wrong."""
+    """All arrays of an npz file; ``data`` are its bytes, where they were read already."""
     try:
         content = Path(path).read_bytes() if data is None else data
     except FileNotFoundError as error:

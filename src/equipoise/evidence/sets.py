@@ -189,10 +189,10 @@ class Sets(Evidence):
         credit = None
         if "credit_similarity" in kept:
             similarity = kept.numbers("credit_similarity", None)
-            pairs = (
+            gold, predicted = (
                 kept.codes(f"credit_{side}", len(terms), len(similarity)) for side in ("gold", "predicted")
             )
-            credit = Credit(*pairs, similarity)
+            credit = Credit(gold, predicted, similarity)
         return cls(
             unit_ids,
             sides["gold"],

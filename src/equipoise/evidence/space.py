@@ -114,12 +114,11 @@ class Space(Evidence):
         unit_ids = kept.ids("unit_ids")
         points = len(unit_ids)
         classes = kept.ids("classes") if "classes" in kept else None
+        known = 0 if classes is None else len(classes)
         return cls(
             unit_ids,
             kept.numbers("vectors", points, None),
-            kept.codes("labels", 0 if classes is None else len(classes), points)
-            if "labels" in kept
-            else None,
+            kept.codes("labels", known, points) if "labels" in kept else None,
             classes,
             kept.numbers("depth", points) if "depth" in kept else None,
             kept.numbers("norms", points) if "norms" in kept else None,

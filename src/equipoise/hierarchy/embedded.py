@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.data.arrays import array_names, read_array
 from equipoise.data.atomic import write_bytes, write_text
 from equipoise.data.tables import read_table
 from equipoise.data.text import PathLike, shown
@@ -117,28 +117,26 @@ def read_vectors(path: PathLike, geometry: str | None = None) -> Embedded:
 
 
 def _from_npz(path: PathLike, geometry: str | None) -> Embedded:
-    try:
-        with np.load(Path(path), allow_pickle=False) as kept:
-            parts = {name: kept[name] for name in kept.files}
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {shown(path)}", hint="check the path") from error
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{shown(path)} cannot be read as npz: {error}", hint="write it again") from error
+    parts = {name: read_array(f"{path}:{name}") for name in array_names(path)}
     if "ids" not in parts or "vectors" not in parts:
         raise FormatError(
             f"{shown(path)} holds {', '.join(parts) or 'nothing'}; ids and vectors are needed",
             hint="Embedded.write(path) keeps both",
         )
-    ids = tuple(map(str, parts["ids"].tolist()))
-    names = tuple(map(str, parts["names"].tolist())) if "names" in parts else ids
-    return Embedded(
-        ids,
-        names,
-        np.asarray(parts["vectors"], dtype=np.float64),
-        geometry or str(parts.get("geometry", "euclidean")),
-        json.loads(str(parts["settings"])) if "settings" in parts else {},
-        tuple(parts["history"].tolist()) if "history" in parts else (),
-    )
+    try:
+        ids = tuple(map(str, parts["ids"].tolist()))
+        return Embedded(
+            ids,
+            tuple(map(str, parts["names"].tolist())) if "names" in parts else ids,
+            np.asarray(parts["vectors"], dtype=np.float64),
+            geometry or str(parts.get("geometry", "euclidean")),
+            dict(json.loads(str(parts["settings"]))) if "settings" in parts else {},
+            tuple(map(float, parts["history"].tolist())) if "history" in parts else (),
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{shown(path)} holds no vectors of a tree: {error}", hint="write it again"
+        ) from error
 
 
 def _is_number(value: object) -> bool:

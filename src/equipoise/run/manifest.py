@@ -171,6 +171,10 @@ def _is_hashes(value: Any) -> bool:
     return _is_mapping(value) and all(each is None or _is_text(each) for each in value.values())
 
 
+def _is_evidence(value: Any) -> bool:
+    return _is_mapping(value) and all(_is_text(value.get(name)) for name in ("kind", "sha256"))
+
+
 def _is_costs(value: Any) -> bool:
     return _is_mapping(value) and all(
         each is None or each in ("Infinity", "-Infinity") or type(each) in (int, float)
@@ -190,10 +194,7 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "settings": _is_mapping,
     "datasets": _is_hashes,
     "inputs": _is_hashes,
-    "evidence": lambda value: (
-        value is None
-        or (_is_mapping(value) and all(_is_text(value.get(name)) for name in ("kind", "sha256")))
-    ),
+    "evidence": lambda value: value is None or _is_evidence(value),
     "parameters": _is_mapping,
     "cost": _is_costs,
     "versions": _is_mapping,

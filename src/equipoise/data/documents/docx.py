@@ -6,9 +6,11 @@ import io
 import re
 from collections.abc import Iterator
 from typing import Any
+from zipfile import ZipFile
 
+from equipoise.data.expand import check_archive
 from equipoise.data.text import PathLike, read_bytes, shown
-from equipoise.errors import FormatError
+from equipoise.errors import EquipoiseError, FormatError
 from equipoise.types import need
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
@@ -27,8 +29,12 @@ def docx_text(path: PathLike) -> str:
     engine = need("docx", extra="documents")
     data, name = read_bytes(path), shown(path)
     try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            check_archive(name, archive, len(data))
         document = engine.Document(io.BytesIO(data))
         return "\n\n".join(_blocks(document.element.body, _heading_levels(document)))
+    except EquipoiseError:
+        raise
     except Exception as error:  # a damaged archive fails in zip, XML or the package's parts
         raise FormatError(
             f"{name} is no Word document that can be read: {error or type(error).__name__}",

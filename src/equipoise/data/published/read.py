@@ -37,6 +37,9 @@ _BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
 """Files of a run directory that hold no figures of the whole."""
 
 
+LONGEST_LINE = 5_000
+"""Characters of a line of a published table that are read."""
+
 Failed = Callable[[EquipoiseError], None]
 """What to do about a file of a folder that cannot be read."""
 
@@ -70,6 +73,7 @@ def read_file(path: PathLike, known: Known) -> list[Published]:
     if form in ("json", "jsonl"):
         value = tree.json_tree(file) if form == "json" else tree.json_lines(file)
         return _tables(file.name, value, known)
+    file = _shortened(file)
     grids, listed = _grids(file, form, known)
     said = said_in(file.text) if form in ("markdown", "text", "latex") else ()
     tables = [_table(grid, known, said) for grid in grids]
@@ -83,6 +87,14 @@ def read_file(path: PathLike, known: Known) -> list[Published]:
 def _table(grid: Grid, known: Known, said: tuple[Said, ...]) -> Published:
     records = _saying(records_of(grid, known), said)
     return Published(grid.name, records, tuple(numbered(grid, known)), tuple(of_records(records)))
+
+
+def _shortened(file: TextFile) -> TextFile:
+    """The file without the ends of very long lines, on which the patterns of tables take quadratic time."""
+    lines = file.text.split("\n")
+    if max(map(len, lines)) <= LONGEST_LINE:
+        return file
+    return replace(file, data="\n".join(line[:LONGEST_LINE] for line in lines).encode())
 
 
 def _saying(records: Sequence[Record], said: tuple[Said, ...]) -> tuple[Record, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.data.arrays import read_array, read_matrix
+from equipoise.data.tables import check_parquet
 from equipoise.data.text import open_text
 from equipoise.embed.card import Card
 from equipoise.embed.encoder import Encoder
@@ -125,6 +126,7 @@ def _parquet(path: Path, spec: Spec) -> tuple[Matrix, list[str]]:
         schema = list(engine.read_schema(path).names)
         key = spec.options.get("key") or _found(path, schema, _KEYS, "texts or ids")
         column = spec.options.get("column") or _found(path, schema, _MATRICES, "vectors")
+        check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
         raise FormatError(

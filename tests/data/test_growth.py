@@ -1,0 +1,37 @@
+"""Patterns over other people's text take linear time: these inputs are large enough to notice anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.data.jsontext import parse_json
+from equipoise.data.number import NotANumber, number
+from equipoise.data.published.read import read_file
+from equipoise.data.text import TextFile
+from equipoise.errors import EquipoiseError
+
+LONG = 300_000
+
+
+def test_a_long_row_of_digits_that_is_no_number_is_refused_at_once() -> None:
+    with pytest.raises(NotANumber):
+        number("0" * LONG + "!")
+
+
+@pytest.mark.parametrize("start", ['{"a": NaN, ', '{"a": 1, "a": 2}'])
+def test_open_strings_after_a_fault_are_scanned_once(start: str) -> None:
+    with pytest.raises(EquipoiseError):
+        parse_json(TextFile("a.json", (start + '\\"' * LONG).encode()))
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".csv", ".tex"])
+@pytest.mark.parametrize("unit", [" ", "| ", "- ", "0", "a "])
+def test_a_very_long_line_of_a_published_table_is_cut(tmp_path: Path, suffix: str, unit: str) -> None:
+    file = tmp_path / f"a{suffix}"
+    file.write_text("x" + unit * LONG + "!\n")
+    try:
+        read_file(file, lambda label: False)
+    except EquipoiseError as error:
+        assert error.exit_code == 2
