@@ -47,10 +47,11 @@ def report(error: BaseException, out: Output) -> int:
 def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
     """The exit code after a gate; the findings that closed it are named, also where the report is quiet."""
     from equipoise.report.findings import as_grave, gravest_first
+    from equipoise.report.inert import inert
 
     grave = gravest_first(as_grave(findings, severity)) if severity else []
     for finding in [] if out.json else grave:
-        sys.stderr.write(f"--fail-on {severity}: {finding}\n")
+        sys.stderr.write(inert(f"--fail-on {severity}: {finding}\n"))
     return GATE_FAILED if grave else DONE
 
 
@@ -85,7 +86,9 @@ def _nearest_option(name: str, command: click.Command) -> str:
 def _unexpected(error: BaseException, out: Output) -> int:
     reason = f"{type(error).__name__}: {error}".strip().rstrip(":").splitlines()[0]
     if out.verbose:
-        sys.stderr.write(redact("".join(traceback.format_exception(error))))
+        from equipoise.report.inert import inert
+
+        sys.stderr.write(inert(redact("".join(traceback.format_exception(error)))))
         hint = "please report this with the lines above and the output of eq doctor"
     else:
         hint = "this is a fault of equipoise; run it again with -v and report what that and eq doctor print"

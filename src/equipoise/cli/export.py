@@ -79,6 +79,11 @@ class Settings:
 @click.option("--to", type=options.OneOf("format", FORMATS), required=True, help="The form to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write this file; without it, to standard output.")
 @click.option("--units", is_flag=True, help="With --to csv: one row a unit.")
+@click.option(
+    "--formulas/--no-formulas",
+    default=False,
+    help="With --to csv: leave cells that start with = + - @ as they are; else an apostrophe precedes them.",
+)
 @options.comparing_options
 @options.metric_option
 @options.plugin_option
@@ -90,6 +95,7 @@ def export(
     to: str,
     output: str | None,
     units: bool,
+    formulas: bool,
     primary: str | None,
     metrics: tuple[str, ...],
     test: str,
@@ -110,22 +116,24 @@ def export(
             stored.append(settings.read(path))
         step("comparing")
         comparison = None if units or to in ALONE else settings.compare(stored)
-    _write(out, _exported(stored, comparison, to, units=units), output)
+    _write(out, _exported(stored, comparison, to, units=units, formulas=formulas), output)
     cautions = [run.caution for run in stored if run.caution]
     for caution in cautions:
         out.note(f"caution: {caution}")
     return exits.FAILED_UNITS if cautions else exits.DONE
 
 
-def _exported(runs: Sequence[StoredRun], comparison: Comparison | None, to: str, *, units: bool) -> str:
+def _exported(
+    runs: Sequence[StoredRun], comparison: Comparison | None, to: str, *, units: bool, formulas: bool
+) -> str:
     from equipoise.report.export import export as written
 
-    return written(runs, comparison, to, units=units)
+    return written(runs, comparison, to, units=units, formulas=formulas)
 
 
 def _write(out: Output, text: str, path: str | None) -> None:
     if path is None:
-        out.text(text)
+        out.file(text)
     else:
         write_text(path, text)
         out.note(f"wrote {path}")

@@ -50,17 +50,21 @@ class Output:
             sys.stdout.write(drawn.get())
 
     def text(self, text: str) -> None:
-        """Write text as it is."""
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        """Write text; control characters in it are shown and not obeyed."""
+        sys.stdout.write(_inert(text if text.endswith("\n") else f"{text}\n"))
+
+    def file(self, text: str) -> None:
+        """Write the content of a file: every character of it, unless the output is a terminal."""
+        sys.stdout.write(_inert(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Say something beside the data, unless it was asked to be quiet."""
         if not self.quiet:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(_inert(f"{text}\n"))
 
     def error(self, fields: Mapping[str, Any], rendered: str) -> None:
         """Say what went wrong, as JSON where data was asked for as JSON."""
-        text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else rendered
+        text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else _inert(rendered)
         sys.stderr.write(f"{redact(text)}\n")
 
     @contextmanager
@@ -85,6 +89,12 @@ class Step(Protocol):
 
     def __call__(self, text: str, /) -> None:
         """The step that begins now."""
+
+
+def _inert(text: str) -> str:
+    from equipoise.report.inert import inert
+
+    return inert(text)
 
 
 def _silent(text: str, /) -> None:

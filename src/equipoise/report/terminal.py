@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from equipoise.report.inert import inert
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -22,9 +25,18 @@ ROOMY = UNFOLDED - 1
 def console(stream: TextIO, width: int | None = None) -> Console:
     """A console for the stream: plain where nobody watches or ``NO_COLOR`` is set."""
     from rich.console import Console
+    from rich.segment import Segment
+
+    class InertConsole(Console):
+        """A console that shows control characters in names and texts instead of obeying them."""
+
+        def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
+            """The segments of a renderable; those that rich itself made to control the terminal stay."""
+            for segment in super().render(*args, **options):
+                yield segment if segment.control else Segment(inert(segment.text), segment.style)
 
     folded = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Console(
+    return InertConsole(
         file=stream,
         width=width or (None if folded else UNFOLDED),
         color_system=None if os.environ.get("NO_COLOR") else "auto",

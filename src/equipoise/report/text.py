@@ -6,6 +6,7 @@ import sys
 from io import StringIO
 from typing import Any
 
+from equipoise.report.inert import inert
 from equipoise.report.terminal import ROOMY, console
 
 
@@ -23,4 +24,4 @@ def plain_text(*parts: Any) -> str:
 
 def show(text: str) -> None:
     """Write a text to standard output."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from equipoise.report.charts import interactive
+from equipoise.report.html.shown import shown_value
 
 PACKAGE = "equipoise.view"
 
@@ -40,4 +41,5 @@ def _environment() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=shown_value,
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise.report.export import export
+from equipoise.report.inert import inert
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -21,7 +22,8 @@ def test_names_come_back_as_they_were_whatever_they_hold(stored, hostile) -> Non
     made = stored(names)
     found = rows(export(made.runs, made.comparison, "csv"))
     assert len(found) == len(names) * 3
-    assert {row["system"] for row in found} == set(names)
+    quoted = {"- item: yes @me --- &amp; !important": "'- item: yes @me --- &amp; !important"}
+    assert {row["system"] for row in found} == {inert(quoted.get(name, name)) for name in names}
     assert None not in found[0]
 
 

@@ -103,7 +103,7 @@ def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
 
 def test_the_standing_names_every_system_once(page: Page, document: Node) -> None:
     parts = {
-        each.one("dt").text: [badge.text for badge in each.all("span", class_="name")]
+        each.one("dt").text: [badge.text for badge in each.all("bdi", class_="name")]
         for each in document.one("dl", class_="standing").all("div")
     }
     assert parts == {"Tied for first": ["tfidf", "bm25"], "Behind the leader": ["hash"]}

@@ -15,6 +15,7 @@ from typing import Any
 
 from equipoise.report.export.caption import notes
 from equipoise.report.export.sheet import Sheet
+from equipoise.report.inert import inert
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.result import Estimate
@@ -30,7 +31,7 @@ OTHER_TASK = ("evaluation", "Evaluation")
 UNKNOWN_DATA = "not recorded"
 
 # What JSON leaves as it is and YAML would refuse, or take for the end of a line.
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
 
 _PLAIN_KEY = re.compile("(?!(yes|no|on|off|true|false|null)$)[a-z]{2,}(-[a-z]+)*")
 
@@ -42,7 +43,7 @@ def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     index = [
         {"name": system, "results": [_result(sheet, system, by_name.get(system))]} for system in sheet.systems
     ]
-    said = [f"# {_UNSAFE.sub('?', ' '.join(sentence.split()))}" for sentence in notes(sheet)]
+    said = [f"# {_UNSAFE.sub('?', inert(' '.join(sentence.split())))}" for sentence in notes(sheet)]
     return "".join(f"{line}\n" for line in [*said, *yaml_lines({"model-index": index})])
 
 

@@ -28,13 +28,23 @@ FORMATS: dict[str, Exporter] = {
 }
 
 
-def export(runs: Sequence[StoredRun], comparison: Comparison | None, to: str, *, units: bool = False) -> str:
+def export(
+    runs: Sequence[StoredRun],
+    comparison: Comparison | None,
+    to: str,
+    *,
+    units: bool = False,
+    formulas: bool = False,
+) -> str:
     """One run, or several and their comparison, as text in the format ``to``.
 
-    ``units`` asks for the figures of every unit instead of their sums; only csv has them.
+    ``units`` asks for the figures of every unit instead of their sums; only csv has them. In csv, names that
+    a spreadsheet would take for a formula get an apostrophe, unless ``formulas`` says that they may stay.
     """
     if to not in FORMATS:
         raise UnknownNameError.of("format", to, FORMATS, more=f"the formats are {', '.join(FORMATS)}")
     if units and to != "csv":
         raise ParameterError(f"{to} has no form with one row a unit", hint="csv has: --to csv --units")
-    return as_units(runs, comparison) if units else FORMATS[to](runs, comparison)
+    if to == "csv":
+        return (as_units if units else as_csv)(runs, comparison, formulas=formulas)
+    return FORMATS[to](runs, comparison)

@@ -12,6 +12,7 @@ from unicodedata import category, normalize
 
 from equipoise.report.export.caption import caption
 from equipoise.report.export.sheet import PARTIAL, Cell, Sheet
+from equipoise.report.inert import inert
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
@@ -65,7 +66,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("R&D_50%"), escaped("a--b"), escaped("日"))
     R\&D\_50\% a-{}-b \eqglyph{日}{U+65E5}
     """
-    return _PLAIN_MINUS.sub("-", "".join(map(_character, " ".join(text.split()))))
+    return _PLAIN_MINUS.sub("-", "".join(map(_character, inert(" ".join(text.split())))))
 
 
 def _character(sign: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from equipoise.report.export.caption import caption
 from equipoise.report.export.sheet import PARTIAL, Cell, Sheet
+from equipoise.report.inert import inert
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
@@ -36,7 +37,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("a|b *c*"))
     a\|b \*c\*
     """
-    return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", " ".join(text.split())))
+    return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", inert(" ".join(text.split()))))
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from math import isnan
 from typing import Any
 
 from equipoise.report.export.sheet import Sheet
+from equipoise.report.inert import inert, inert_cell
 from equipoise.run.store import StoredRun
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.result import Estimate
@@ -31,7 +32,7 @@ HEADS = (
 )
 
 
-def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, formulas: bool = False) -> str:
     """One row a system and metric; what is not known is empty."""
     sheet = Sheet.of(runs, comparison)
     status = {run.result.system: str(run.manifest.status) for run in runs}
@@ -40,10 +41,10 @@ def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
         for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True):
             band = " ".join(sheet.letters(system, metric))
             rows.append((system, metric, *_facts(estimate), band, status.get(system, ""), sheet.like))
-    return _written(rows)
+    return _written(rows, formulas)
 
 
-def as_units(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+def as_units(runs: Sequence[StoredRun], comparison: Comparison | None, *, formulas: bool = False) -> str:
     """One row a unit of each system; metrics that are no means over units have no column."""
     named = comparison.metrics if comparison else tuple(name for run in runs for name in run.result.names)
     metrics = [name for name in dict.fromkeys(named) if any(name in run.result.per_unit for run in runs)]
@@ -63,7 +64,14 @@ def as_units(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
         rows += zip(
             [result.system] * len(units), units, *([clusters] if clustered else []), *columns, strict=True
         )
-    return _written(rows)
+    return _written(rows, formulas)
+
+
+def _cell(value: Any, formulas: bool) -> Any:
+    """A value as a cell: numbers as they are, texts without control characters."""
+    if not isinstance(value, str):
+        return value
+    return inert(value if formulas else inert_cell(value))
 
 
 def _facts(estimate: Estimate) -> tuple[Any, ...]:
@@ -85,11 +93,11 @@ def _known(value: float) -> float | str:
     return "" if isnan(value) else value
 
 
-def _written(rows: Iterable[Sequence[Any]]) -> str:
+def _written(rows: Iterable[Sequence[Any]], formulas: bool) -> str:
     lines = []
     for row in rows:
         buffer = io.StringIO()
         # Told to end lines by both signs, the writer also quotes cells that hold either of them.
-        csv.writer(buffer, lineterminator="\r\n").writerow(row)
+        csv.writer(buffer, lineterminator="\r\n").writerow([_cell(value, formulas) for value in row])
         lines.append(buffer.getvalue().removesuffix("\r\n"))
     return "".join(f"{line}\n" for line in lines)

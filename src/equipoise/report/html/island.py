@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from equipoise.report.inert import inert
 from equipoise.report.page.model import Explorer, Hit, Number, Page, UnitDetail
 
 # In JSON these stand only inside strings. As escapes they cannot end the element, nor open another.
@@ -23,10 +24,19 @@ def island(page: Page) -> str:
 
 def safe_json(value: Any) -> str:
     """JSON that a parser of HTML reads as nothing but text."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_inert(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return text
+
+
+def _inert(value: Any) -> Any:
+    """The same value with every text made safe to show."""
+    if isinstance(value, str):
+        return inert(value)
+    if isinstance(value, list | tuple):
+        return [_inert(each) for each in value]
+    return {key: _inert(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _content(page: Page, explorer: Explorer) -> dict[str, Any]:

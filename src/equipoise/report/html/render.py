@@ -14,6 +14,7 @@ from equipoise.report.html.island import island
 from equipoise.report.html.links import Links
 from equipoise.report.html.marks import Ruler, chosen, heat, sign, signs
 from equipoise.report.html.pictures import Pictures, pictures_of
+from equipoise.report.html.shown import shown_value
 from equipoise.report.page.model import Page
 
 PACKAGE = "equipoise.report.html"
@@ -92,6 +93,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=shown_value,
     )
     environment.globals.update(MARKS=MARKS, LARGE=LARGE, Ruler=Ruler)
     for function in (heat, sign, signs, chosen, shares, standing, by_name, fact_names):

@@ -1,0 +1,119 @@
+"""Names from other people's files reach terminals, tables and pages without control characters."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.cli.output import Output
+from equipoise.cli.program import cli
+from equipoise.report.export import export
+from equipoise.report.html.render import html_page
+from equipoise.report.inert import inert, inert_cell
+from equipoise.report.page.build import build_page
+from equipoise.report.table import Column, FittedTable
+from equipoise.report.text import plain_text
+from equipoise.run.evaluate import compare
+from equipoise.run.store import StoredRun
+from stored_runs import made_up
+
+ATTACK = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x7f\r"
+BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def is_clean(text: str) -> bool:
+    """The oracle: Unicode's own categories, and the list of bidirectional controls."""
+    bare = text.replace("\r\n", "\n")
+    controls = (each for each in bare if unicodedata.category(each) == "Cc" and each not in "\t\n")
+    return not any(controls) and not BIDI & set(text)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> list[StoredRun]:
+    """Two runs whose names, units and metrics attack whoever prints them."""
+    values = {f"M{ATTACK}": np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8]])}
+    return made_up(
+        tmp_path, [ATTACK, f"=cmd|'/c calc'!A1{ATTACK}"], values, units=["@u1", "-2", f"+{ATTACK}"]
+    )
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    assert is_clean(inert(text))
+    assert inert(inert(text)) == inert(text)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert inert(text) == text
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx", "\rx", "-", "＝1", "=", "-1,5"])
+def test_what_a_spreadsheet_would_run_is_quoted(text: str) -> None:
+    assert inert_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-0.5", "+1.2", "-1e-9", "1", "", "bm25", "a=b", "'=1"])
+def test_numbers_and_other_names_are_not_quoted(text: str) -> None:
+    assert inert_cell(text) == text
+
+
+@pytest.mark.parametrize("to", ["latex", "md", "csv", "json", "card", "bibtex"])
+def test_exports_are_clean(hostile: list[StoredRun], to: str) -> None:
+    comparison = compare([run.result for run in hostile])
+    assert is_clean(export(hostile, comparison, to))
+
+
+@pytest.mark.parametrize("units", [True, False])
+@pytest.mark.parametrize("formulas", [True, False])
+def test_csv_cells_are_no_formulas_unless_they_may_be(
+    hostile: list[StoredRun], units: bool, formulas: bool
+) -> None:
+    comparison = compare([run.result for run in hostile])
+    text = export(hostile, comparison, "csv", units=units, formulas=formulas)
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    risky = [cell for cell in cells if cell.startswith(("=", "+", "@"))]
+    assert bool(risky) == formulas
+    assert not any(cell.startswith("'") for cell in cells) or not formulas
+    assert "-2" in cells or not units
+
+
+def test_tables_and_paragraphs_are_clean() -> None:
+    text = plain_text(FittedTable([Column(ATTACK, [ATTACK])]))
+    assert is_clean(text)
+    assert "\\x1b" in text
+
+
+@pytest.mark.parametrize("way", ["text", "note", "error"])
+def test_whatever_a_command_says_is_clean(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output()
+    out.error({}, ATTACK) if way == "error" else getattr(out, way)(ATTACK)
+    said = capsys.readouterr()
+    assert is_clean(said.out + said.err)
+    assert "owned" in said.out + said.err
+
+
+def test_a_command_prints_no_escape_of_a_file(hostile: list[StoredRun], tmp_path: Path) -> None:
+    paths = [str(run.path) for run in hostile]
+    for words in (["compare", *paths], ["compare", *paths, "--json"], ["export", paths[0], "--to", "md"]):
+        ended = CliRunner().invoke(cli, words)
+        assert ended.exit_code == 0, ended.output
+        assert is_clean(ended.output)
+    ended = CliRunner().invoke(cli, ["score", "--run", ATTACK, "--qrels", ATTACK])
+    assert (ended.exit_code, is_clean(ended.output)) == (2, True)
+
+
+def test_pages_are_clean_and_isolate_names(hostile: list[StoredRun]) -> None:
+    pytest.importorskip("jinja2")
+    page = html_page(build_page(hostile, compare([run.result for run in hostile])), charts=False)
+    assert is_clean(page)
+    assert '<bdi class="name">a\\x1b]0;owned' in page
+    assert "unicode-bidi: isolate" in page
