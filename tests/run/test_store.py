@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -318,21 +317,6 @@ def test_a_truncated_file_is_a_sentence_and_never_another_error(
     with pytest.raises(StoreError) as caught:
         read_run(path)
     assert name in caught.value.sentence
-
-
-@settings(max_examples=80)
-@given(data=st.data())
-def test_a_file_with_other_bytes_is_read_or_refused_with_a_sentence(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = store(tmp_path_factory.mktemp("fuzz"))
-    file = path / data.draw(st.sampled_from(["manifest.json", "result.json", "cases.jsonl", "evidence.npz"]))
-    content = bytearray(file.read_bytes())
-    place = data.draw(st.integers(0, len(content) - 1))
-    content[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
-    file.write_bytes(bytes(content))
-    with suppress(StoreError):
-        read_run(path)
 
 
 @pytest.mark.parametrize("schema", [0, 2, 99])

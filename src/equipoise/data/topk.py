@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from equipoise.data.number import number
 from equipoise.data.tables import Row, Table, read_table
 from equipoise.data.text import PathLike
 from equipoise.errors import FormatError
@@ -43,13 +44,15 @@ def read_top_k(path: PathLike) -> TopK:
     target, predicted = _column(table, TARGET, "targets"), _column(table, PREDICTED, "predicted classes")
     scored = _found(table, SCORES)
     unit = _found(table, UNIT)
+    if unit is not None:
+        table.require(unit)
     named = {target, predicted, scored, unit}
     return TopK(
         name=table.name,
         targets=[_code(table, row, each, each.get(target)) for row, each in enumerate(table.rows)],
         predictions=[_codes(table, row, each, predicted) for row, each in enumerate(table.rows)],
         scores=None if scored is None else [_scores(table, row, scored, predicted) for row in _rows(table)],
-        unit_ids=None if unit is None else [each[unit] for each in table.rows],
+        unit_ids=None if unit is None else [_id(table, row, unit) for row in _rows(table)],
         columns={
             name: [each.get(name) for each in table.rows] for name in table.rows[0] if name not in named
         },
@@ -102,4 +105,18 @@ def _scores(table: Table, index: int, column: str, predicted: str) -> list[float
         raise table.error(
             FormatError, [index], f"has {column} that do not fit its {predicted}", hint="give one a class"
         )
-    return [float(each) for each in values]
+    try:
+        return [float(number(each)) for each in values]
+    except ValueError as error:
+        raise table.error(
+            FormatError, [index], f"has {column} that are no finite numbers", hint="give one a class"
+        ) from error
+
+
+def _id(table: Table, index: int, column: str) -> str | int:
+    value = table.rows[index][column]
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise table.error(
+            FormatError, [index], f"has the {column} {value!r}", hint="ids are strings or integers"
+        )
+    return value

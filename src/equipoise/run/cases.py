@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.data import typed
 from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.result import Result
 from equipoise.types import Floats, Ids
 
+CHANGED = "the file was changed after it was written: run the command again"
 NO_RELEVANT = "no relevant item"
 NO_VALUE = "the metric has no value on this unit"
 _INFINITIES = {"Infinity": inf, "-Infinity": -inf}
@@ -63,18 +65,18 @@ def parse_cases(lines: Sequence[tuple[int, Any]], *, source: str) -> Cases:
         if _shape(line) != (names, weighted, clustered):
             raise StoreError(
                 f"{source} line {number} has other fields than line {lines[0][0]}",
-                hint="the file was changed after it was written: run the command again",
+                hint=CHANGED,
             )
     cases = [line for _, line in lines]
     try:
         return Cases(
-            ids([case["id"] for case in cases]),
+            ids([typed.name(case["id"]) for case in cases]),
             {name: _column(case["values"][name] for case in cases) for name in names},
             {name: _column(case["weights"][name] for case in cases) for name in weighted},
-            ids([case["cluster"] for case in cases]) if clustered else None,
+            ids([typed.name(case["cluster"]) for case in cases]) if clustered else None,
         )
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{source} holds a value that is no number: {error}") from error
+        raise StoreError(f"{source} holds a value of the wrong type: {error}", hint=CHANGED) from error
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

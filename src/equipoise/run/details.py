@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from equipoise.data import typed
 from equipoise.data.dataset import Value
 from equipoise.errors import StoreError
 from equipoise.run.cases import json_text
@@ -58,11 +59,27 @@ def parse_details(lines: Sequence[tuple[int, Any]], *, source: str) -> dict[str 
     details: dict[str | int, Detail] = {}
     for number, line in lines:
         try:
-            found = tuple(Retrieved(**each) for each in line["retrieved"])
-            details[line["id"]] = Detail(line["text"], tuple(line["expected"]), line["slices"], found)
+            found = tuple(map(_retrieved, typed.items(line["retrieved"])))
+            expected = tuple(map(typed.text, typed.items(line["expected"])))
+            details[typed.name(line["id"])] = Detail(
+                typed.text(line["text"]), expected, typed.mapping(line["slices"]), found
+            )
         except (KeyError, TypeError) as error:
             raise StoreError(
                 f"{source} line {number} is no detail of a unit: {error}",
                 hint="the file was changed after it was written: run the command again",
             ) from error
     return details
+
+
+def _retrieved(content: Any) -> Retrieved:
+    relevant = content["relevant"]
+    if not isinstance(relevant, bool):
+        raise TypeError(f"{relevant!r} is neither true nor false")
+    return Retrieved(
+        typed.text(content["id"]),
+        typed.text(content["text"]),
+        typed.optional(content["score"]),
+        relevant,
+        typed.text(content["where"]),
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.data import typed
 from equipoise.errors import StoreError, did_you_mean
 from equipoise.evidence.base import Evidence, pack, unpack
 from equipoise.run.cases import Cases, number
@@ -31,7 +32,7 @@ def restored_result(content: Any, cases: Cases, *, source: str) -> Result:
     try:
         estimates = [_estimate(each) for each in content["estimates"]]
         return Result(
-            system=str(content["system"]),
+            system=typed.text(content["system"]),
             unit_ids=cases.unit_ids,
             estimates={each.metric: each for each in estimates},
             per_unit=cases.per_unit,
@@ -83,29 +84,29 @@ def evidence_from(file: Path, data: bytes | None = None) -> Evidence:
 def _estimate(content: Any) -> Estimate:
     reach = content["interval"]
     return Estimate(
-        metric=content["metric"],
+        metric=typed.text(content["metric"]),
         value=number(content["value"]),
         interval=Interval(
             number(reach["low"]),
             number(reach["high"]),
             number(reach["level"]),
-            reach["method"],
-            reach.get("reason", ""),
+            typed.text(reach["method"]),
+            typed.text(reach.get("reason", "")),
         ),
-        n=int(content["n"]),
-        undefined=int(content["undefined"]),
+        n=typed.integer(content["n"]),
+        undefined=typed.integer(content["undefined"]),
         chance=number(content["chance"]),
         better=Direction(content["better"]),
-        unit=content["unit"],
+        unit=typed.text(content["unit"]),
     )
 
 
 def _finding(content: Any) -> Finding:
     return Finding(
-        code=content["code"],
+        code=typed.text(content["code"]),
         severity=Severity(content["severity"]),
-        subject=content["subject"],
-        sentence=content["sentence"],
-        remedy=content["remedy"],
-        evidence=tuple(content["evidence"]),
+        subject=typed.text(content["subject"]),
+        sentence=typed.text(content["sentence"]),
+        remedy=typed.text(content["remedy"]),
+        evidence=tuple(map(typed.text, typed.items(content["evidence"]))),
     )

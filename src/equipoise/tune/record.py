@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import nan
 from typing import Any
 
+from equipoise.data import typed
 from equipoise.stats.equality import nan_equal
 
 NESTED = "nested "
@@ -96,17 +96,48 @@ class Tuning:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Tuning:
-        """The inverse of ``to_dict``.
+        """The inverse of ``to_dict``; content of another shape raises ``KeyError`` or ``TypeError``.
 
         >>> trial = Trial({"top_k": 5}, 0.5)
         >>> tuning = Tuning("HR", (trial,), 0, None, 0.5, 0.5, (FoldChoice({"top_k": 5}, 0.5, 0.5, 4),))
         >>> Tuning.from_dict(tuning.to_dict()) == tuning
         True
         """
-        lists = {
-            "trials": tuple(Trial(**each) for each in content["trials"]),
-            "folds": tuple(FoldChoice(**each) for each in content["folds"]),
-            "frontier": tuple(Trial(**each) for each in content["frontier"]),
-        }
-        nested = content["nested"]  # JSON knows no NaN
-        return cls(**{**content, **lists, "nested": nan if nested is None else nested})
+        trials = tuple(map(_trial, typed.items(content["trials"])))
+        frontier = tuple(map(_trial, typed.items(content["frontier"])))
+
+        def place(name: str, among: tuple[Trial, ...], past: int = 0) -> int | None:
+            value = content[name]
+            return None if value is None else typed.integer(value, below=len(among) + past)
+
+        return cls(
+            typed.text(content["metric"]),
+            trials,
+            typed.integer(content["best"], below=len(trials)),
+            place("baseline", trials),
+            typed.real(content["optimistic"]),
+            typed.real(content["nested"]),
+            tuple(map(_choice, typed.items(content["folds"]))),
+            frontier,
+            typed.text(content["cost_unit"]),
+            typed.optional(content["budget"]),
+            place("within_budget", frontier),
+            place("tried", trials, past=1),
+        )
+
+
+def _trial(content: Any) -> Trial:
+    return Trial(
+        typed.mapping(content["params"]),
+        typed.real(content["value"]),
+        *(typed.optional(content[name]) for name in ("chance", "cost", "reachable")),
+    )
+
+
+def _choice(content: Any) -> FoldChoice:
+    return FoldChoice(
+        typed.mapping(content["params"]),
+        typed.real(content["inner"]),
+        typed.real(content["outer"]),
+        typed.integer(content["n"]),
+    )

@@ -13,6 +13,8 @@ _DECLARED = re.compile(
     rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)|^\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
 )
+_NO_PAGES = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+"""Codecs of Python in which no page is written: they decode escapes, domain names or nothing."""
 # Browsers read these labels as Windows-1252, which differs only where Latin-1 has control characters.
 _WESTERN = frozenset({"iso8859-1", "ascii"})
 
@@ -25,10 +27,14 @@ def read_page(path: PathLike) -> str:
         return read_text(path)
     try:
         text = data.decode(codec)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        where = (
+            f": the byte 0x{data[error.start]:02x} at offset {error.start}"
+            if isinstance(error, UnicodeDecodeError) and error.start < len(data)
+            else ""
+        )
         raise FormatError(
-            f"{shown(path)} declares itself {codec} and is not: the byte 0x{data[error.start]:02x} at offset"
-            f" {error.start}",
+            f"{shown(path)} declares itself {codec} and is not{where}",
             hint="correct the charset that it declares, or save it as UTF-8",
         ) from error
     if "\0" in text:
@@ -46,7 +52,9 @@ def _codec(path: PathLike, data: bytes) -> str:
     try:
         name = codecs.lookup(label).name
         "".encode(name)
-    except LookupError as error:
+        if name in _NO_PAGES:
+            raise LookupError(name)
+    except (LookupError, UnicodeError) as error:
         raise FormatError(
             f"{shown(path)} declares the charset {label!r}, which is unknown", hint="save it as UTF-8"
         ) from error

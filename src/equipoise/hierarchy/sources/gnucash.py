@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from equipoise.data.text import PathLike, read_bytes, shown
 from equipoise.errors import FormatError, InputError
-from equipoise.hierarchy.sources.sqlite_file import MAGIC, open_sqlite
+from equipoise.hierarchy.sources.sqlite_file import MAGIC, explained_damage, open_sqlite
 from equipoise.hierarchy.tree import Tree
 
 ROOT_TYPE = "ROOT"
@@ -46,7 +46,7 @@ def read_gnucash(path: PathLike) -> Tree:
 
 def is_gnucash_database(path: PathLike) -> bool:
     """Whether a SQLite file has books, and accounts with the columns that are read of them."""
-    with closing(open_sqlite(path)) as connection:
+    with explained_damage(path), closing(open_sqlite(path)) as connection:
         books = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
         held = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
         return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= held
@@ -85,7 +85,7 @@ def _rows(path: PathLike) -> tuple[list[_Account], list[str]]:
                 for row in connection.execute(_ACCOUNTS_OF_BOOKS)
             ]
             return accounts, [str(guid) for (guid,) in connection.execute(_TEMPLATE_ROOTS)]
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise FormatError(
             f"{shown(path)} is no GnuCash database: {error}", hint="other databases are read by their URL"
         ) from error

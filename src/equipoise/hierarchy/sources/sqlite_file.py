@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from equipoise.data.text import PathLike, explain_unreadable, shown
-from equipoise.errors import InputError
+from equipoise.errors import FormatError, InputError
 
 MAGIC = b"SQLite format 3\0"
 
@@ -23,3 +25,15 @@ def open_sqlite(path: PathLike) -> sqlite3.Connection:
             f"{shown(path)} is no SQLite database", hint="a file of any other kind is read with --tree"
         )
     return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+
+
+@contextmanager
+def explained_damage(path: PathLike) -> Iterator[None]:
+    """A database that SQLite cannot read is an error in the file, wherever the damage is met."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        raise FormatError(
+            f"{shown(path)} is a damaged SQLite database: {error}",
+            hint=f"sqlite3 {shown(path)} 'PRAGMA integrity_check' lists what is wrong",
+        ) from error

@@ -10,6 +10,7 @@ from typing import Any
 
 from equipoise.checks.catalogue import examine
 from equipoise.checks.tuning import TunedSystem
+from equipoise.data import typed
 from equipoise.data.annotated import Annotated
 from equipoise.data.jsontext import parse_json
 from equipoise.data.text import PathLike, open_text
@@ -109,7 +110,7 @@ def read_tuned(path: PathLike, model: str | None = None, *, trust: bool = False)
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
     found = models[name]
     try:
-        shared["chunkers"] = tuple(str(each) for each in shared["chunkers"])
+        shared["chunkers"] = tuple(map(typed.text, typed.items(shared["chunkers"])))
         tuning = Tuning.from_dict(found["tuning"])
         # A tuning chooses thresholds: nothing else of a run is taken from the file.
         best = {name: kind(found["best"][name]) for name, kind in _CHOSEN.items() if name in found["best"]}

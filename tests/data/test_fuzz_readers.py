@@ -1,0 +1,58 @@
+"""Changed samples of every format give a value or an explained error, in every reader.
+
+By default a few cases per reader; HYPOTHESIS_PROFILE=thorough runs 20,000 in all.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fuzz_readers import run_case, targets
+
+IN_ALL = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 400
+TARGETS = targets()
+ONLY_PICTURES = ("a.pdf",)
+"""Samples that are whole and hold nothing to read."""
+
+
+@pytest.mark.parametrize("place", range(len(TARGETS)), ids=[target.name for target in TARGETS])
+def test_a_changed_sample_gives_a_value_or_an_explained_error(tmp_path: Path, place: int) -> None:
+    cases = range(place, IN_ALL + place, len(TARGETS))
+    assert list(filter(None, (run_case(number, tmp_path) for number in cases))) == []
+
+
+@pytest.mark.parametrize("place", range(len(TARGETS)), ids=[target.name for target in TARGETS])
+def test_the_samples_themselves_are_read(tmp_path: Path, place: int) -> None:
+    target = TARGETS[place]
+    if target.name in ONLY_PICTURES:
+        pytest.skip("the sample has no text")
+    for name, data in target.files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    target.read(tmp_path / target.entry)
+
+
+# The families that an independent review found: (target, bytes)
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("books.db", b"SQLite format 3\0" + bytes(range(256)) * 20),
+        ("books2.gnucash", b"SQLite format 3\0garbage"),
+        ("accounts.db", b"SQLite format 3\0" + b"\xff" * 4096),
+        ("top.jsonl", b'{"id": "u1", "predictions": [1], "target": 1}\n{"predictions": [2], "target": 1}\n'),
+        ("a.html", b"<meta charset=punycode><p>text \xff"),
+        ("a.html", b"<meta charset=idna><p>text \xff"),
+        ("a.html", b"<meta charset=undefined><p>text"),
+    ],
+)
+def test_a_known_fault_is_an_explained_error(tmp_path: Path, name: str, data: bytes) -> None:
+    from equipoise.errors import EquipoiseError
+
+    target = next(each for each in TARGETS if each.name == name)
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(EquipoiseError) as caught:
+        target.read(tmp_path / name)
+    assert caught.value.exit_code == 2
