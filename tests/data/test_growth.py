@@ -12,6 +12,7 @@ from equipoise.data.number import NotANumber, number
 from equipoise.data.published.read import read_file
 from equipoise.data.text import TextFile
 from equipoise.errors import EquipoiseError
+from equipoise.ontology.load import load_ontology
 
 LONG = 300_000
 
@@ -19,6 +20,12 @@ LONG = 300_000
 def test_a_long_row_of_digits_that_is_no_number_is_refused_at_once() -> None:
     with pytest.raises(NotANumber):
         number("0" * LONG + "!")
+
+
+def test_a_long_id_that_is_none_is_unknown_at_once() -> None:
+    ontology = load_ontology()
+    with pytest.raises(EquipoiseError):
+        ontology.resolve("HP:" + "0" * LONG + "!")
 
 
 @pytest.mark.parametrize("start", ['{"a": NaN, ', '{"a": 1, "a": 2}'])

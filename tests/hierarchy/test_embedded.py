@@ -60,7 +60,7 @@ def test_a_csv_without_vectors_is_explained(tmp_path: Path, text: str, sentence:
 
 def test_an_npz_that_is_none_is_explained(tmp_path: Path) -> None:
     (tmp_path / "v.npz").write_bytes(b"no archive")
-    with pytest.raises(FormatError, match="is not a .npz file"):
+    with pytest.raises(FormatError, match="does not begin like one"):
         read_vectors(tmp_path / "v.npz")
     with pytest.raises(InputError, match="there is no file"):
         read_vectors(tmp_path / "absent.npz")

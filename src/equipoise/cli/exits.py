@@ -15,6 +15,7 @@ import click
 from equipoise.cli.output import Output
 from equipoise.errors import EquipoiseError
 from equipoise.redaction import redact
+from equipoise.report.inert import inert
 
 if TYPE_CHECKING:
     from equipoise.types import Finding
@@ -47,7 +48,6 @@ def report(error: BaseException, out: Output) -> int:
 def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
     """The exit code after a gate; the findings that closed it are named, also where the report is quiet."""
     from equipoise.report.findings import as_grave, gravest_first
-    from equipoise.report.inert import inert
 
     grave = gravest_first(as_grave(findings, severity)) if severity else []
     for finding in [] if out.json else grave:
@@ -86,8 +86,6 @@ def _nearest_option(name: str, command: click.Command) -> str:
 def _unexpected(error: BaseException, out: Output) -> int:
     reason = f"{type(error).__name__}: {error}".strip().rstrip(":").splitlines()[0]
     if out.verbose:
-        from equipoise.report.inert import inert
-
         sys.stderr.write(inert(redact("".join(traceback.format_exception(error)))))
         hint = "please report this with the lines above and the output of eq doctor"
     else:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import click
 
 from equipoise.redaction import redact
+from equipoise.report.inert import inert
 
 
 @dataclass
@@ -51,20 +52,20 @@ class Output:
 
     def text(self, text: str) -> None:
         """Write text; control characters in it are shown and not obeyed."""
-        sys.stdout.write(_inert(text if text.endswith("\n") else f"{text}\n"))
+        sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))
 
     def file(self, text: str) -> None:
         """Write the content of a file: every character of it, unless the output is a terminal."""
-        sys.stdout.write(_inert(text) if sys.stdout.isatty() else text)
+        sys.stdout.write(inert(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Say something beside the data, unless it was asked to be quiet."""
         if not self.quiet:
-            sys.stderr.write(_inert(f"{text}\n"))
+            sys.stderr.write(inert(f"{text}\n"))
 
     def error(self, fields: Mapping[str, Any], rendered: str) -> None:
         """Say what went wrong, as JSON where data was asked for as JSON."""
-        text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else _inert(rendered)
+        text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else inert(rendered)
         sys.stderr.write(f"{redact(text)}\n")
 
     @contextmanager
@@ -89,12 +90,6 @@ class Step(Protocol):
 
     def __call__(self, text: str, /) -> None:
         """The step that begins now."""
-
-
-def _inert(text: str) -> str:
-    from equipoise.report.inert import inert
-
-    return inert(text)
 
 
 def _silent(text: str, /) -> None:

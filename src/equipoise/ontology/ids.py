@@ -12,7 +12,7 @@ from equipoise.errors import UnknownNameError, did_you_mean
 
 How = Literal["live", "alternative", "replaced"]
 
-_NUMBERED = re.compile(r"([A-Za-z]+)[:_ ]?0*(\d+)")
+_NUMBERED = re.compile(r"([A-Za-z]+)[:_ ]?(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +135,4 @@ class IdBook:
 
 def _numbered(name: str) -> tuple[str, str] | None:
     match = _NUMBERED.fullmatch(name.strip())
-    return (match[1].upper(), match[2]) if match else None
+    return (match[1].upper(), match[2].lstrip("0") or "0") if match else None

@@ -23,7 +23,7 @@ POOLS = ("max", "min", "mean")
 LONGEST = 1000
 """Characters of an expression; nobody writes a longer one."""
 
-_TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\w+)|(\S))|\s+$")
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\w+)|(\S))|\s+$")
 _DEEPEST = 50
 
 
