@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
-import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from equipoise.data.expand import gunzipped
 from equipoise.data.text import BOM, STDIN, PathLike
 
 BLOCK_BYTES = 1 << 18
@@ -34,15 +33,14 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
             zipped = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             file.seek(0)
             if zipped:
-                with gzip.GzipFile(fileobj=file) as unzipped:
-                    yield from _blocks(unzipped)
+                yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))
             else:
                 yield from _blocks(file)
-    except (OSError, ValueError, EOFError, zlib.error) as error:
+    except (OSError, ValueError) as error:
         raise NotStreamableError(str(error)) from error
 
 
-def _blocks(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     rest, start = b"", True
     while block := stream.read(BLOCK_BYTES):
         end = block.rfind(b"\n") + 1
