@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,24 +23,35 @@ def hits(trials: int, units: int, seed: int, share: float = 0.5) -> Floats:
     return (np.random.default_rng(seed).random((trials, units)) < share).astype(float)
 
 
-def slow_error(values: Any, counts: Any, **options: Any) -> float:
-    """One resample written out: its units side by side, its folds, its choices."""
-    columns, parts, start = [], [], 0
-    for part in counts.astype(int):
-        columns += [unit for unit, times in enumerate(part) for _ in range(times)]
-        parts.append(np.arange(start, len(columns)))
-        start = len(columns)
-    everything = np.arange(start)
-    dealt = [(np.setdiff1d(everything, test), test) for test in parts]
+def slow_error(values: Any, groups: Any, drawn: Any, assigned: list[Any], **options: Any) -> float:
+    """One resample written out: the units of its clusters side by side, its folds, its choices."""
+    members = [np.flatnonzero(groups == cluster) for cluster in drawn]
+    columns = np.concatenate(members)
     table = values[:, columns]
+    scores = []
+    for fold_of in assigned:
+        fold_of_unit = np.repeat(fold_of, [len(each) for each in members])
+        dealt = [
+            (np.flatnonzero(fold_of_unit != fold), np.flatnonzero(fold_of_unit == fold))
+            for fold in range(int(fold_of.max()) + 1)
+        ]
+        scores.append(nested_choice(table, dealt, **options).value)
     deployed = best_trial(table, **options)
-    return nested_choice(table, dealt, **options).value - float(np.nanmean(values[deployed]))
+    return float(np.mean(scores)) - float(np.nanmean(values[deployed]))
+
+
+def draws_of(sizes: list[int], splits: int, blocks: list[int], seed: int) -> tuple[Any, list[Any]]:
+    """The clusters that are drawn and the folds that they are put into, by the same randomness."""
+    rng = np.random.default_rng(seed)
+    assigned = redraw._assignments(sizes, splits, rng)
+    drawn = [rng.integers(0, sum(sizes), size=(rows, sum(sizes))) for rows in blocks]
+    return np.concatenate(drawn), assigned
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 999), st.booleans(), st.sampled_from(list(Direction)))
-def test_a_resample_is_the_whole_procedure_on_units_drawn_anew(
-    seed: int, clustered: bool, better: Direction
+@given(st.integers(0, 999), st.booleans(), st.sampled_from(list(Direction)), st.integers(1, 3))
+def test_a_resample_is_the_whole_procedure_on_resampled_units(
+    seed: int, clustered: bool, better: Direction, splits: int
 ) -> None:
     rng = np.random.default_rng(seed)
     values = np.round(rng.random((5, 24)), 1)
@@ -47,32 +59,25 @@ def test_a_resample_is_the_whole_procedure_on_units_drawn_anew(
     groups = np.repeat(np.arange(12), 2) if clustered else np.arange(24)
     parts = folds(range(24), 3, groups=groups.tolist(), rng=rng)
     options: dict[str, Any] = {"costs": [3, 1, 2, 2, 1], "better": better}
-    errors = choice_errors(
-        values, parts, clusters=groups, resamples=8, rng=np.random.default_rng(seed), **options
-    )
+    rng = np.random.default_rng(seed)
+    errors = choice_errors(values, parts, splits=splits, clusters=groups, resamples=8, rng=rng, **options)
     sizes = [len(set(groups[test].tolist())) for _, test in parts]
-    counts = redraw._counts(sizes, groups, 8, np.random.default_rng(seed))
-    expected = [slow_error(values, counts[:, :, draw], **options) for draw in range(8)]
+    drawn, assigned = draws_of(sizes, splits, [8], seed)
+    expected = [slow_error(values, groups, row, assigned, **options) for row in drawn]
     assert errors == pytest.approx(expected)
 
 
-def test_each_fold_draws_as_many_clusters_as_it_has() -> None:
-    counts = redraw._counts([3, 2], np.array([0, 0, 1, 2, 2]), 50, np.random.default_rng(0))
-    assert counts.shape == (2, 5, 50)
-    assert (counts[0][[0, 2, 3]].sum(axis=0) == 3).all()
-    assert (counts[1][[0, 2, 3]].sum(axis=0) == 2).all()
-    assert (counts[:, 0] == counts[:, 1]).all()
+def test_every_split_of_a_resample_has_folds_of_the_same_sizes() -> None:
+    for fold_of in redraw._assignments([3, 2], 6, np.random.default_rng(0)):
+        assert np.bincount(fold_of).tolist() == [3, 2]
 
 
 def test_many_units_are_drawn_in_blocks_that_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     values, parts = hits(4, 30, 1), folds(range(30), 3, rng=np.random.default_rng(1))
-    monkeypatch.setattr(redraw, "BLOCK_CELLS", 30 * 3 * 7)
+    monkeypatch.setattr(redraw, "BLOCK_CELLS", 30 * 7)
     errors = choice_errors(values, parts, resamples=20, rng=np.random.default_rng(2))
-    rng = np.random.default_rng(2)
-    sizes = [len(test) for _, test in parts]
-    blocks = [redraw._counts(sizes, np.arange(30), rows, rng) for rows in (7, 7, 6)]
-    counts = np.concatenate(blocks, axis=2)
-    assert errors == pytest.approx([slow_error(values, counts[:, :, draw]) for draw in range(20)])
+    drawn, assigned = draws_of([len(test) for _, test in parts], 1, [7, 7, 6], 2)
+    assert errors == pytest.approx([slow_error(values, np.arange(30), row, assigned) for row in drawn])
 
 
 def test_with_nothing_to_choose_the_interval_is_wilson_s() -> None:
@@ -116,7 +121,7 @@ def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds()
 def test_no_interval_without_two_defined_units() -> None:
     nested = nested_choice([[1.0, np.nan, 1.0]], folds(range(3), 3, rng=np.random.default_rng(0)))
     assert nested_interval(nested, np.zeros(5)).known
-    lone = type(nested)(np.array([1.0, np.nan]), nested.chosen, nested.inner, nested.outer, 0, 1.0)
+    lone = replace(nested, values=np.array([1.0, np.nan]))
     assert nested_interval(lone, np.zeros(5)).reason == "one unit"
 
 

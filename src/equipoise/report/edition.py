@@ -21,8 +21,8 @@ class Contender:
     tuning: Tuning
     tokens: float | None = None
     slices: tuple[Slice, ...] = ()
-    part_hits: int = 0
-    """How many questions are hit in part, since equal scores leave their rank open."""
+    tied_questions: int = 0
+    """How many questions have fractional hits, since tied scores leave the rank of the answer open."""
 
     @property
     def ceiling(self) -> float | None:
@@ -45,8 +45,13 @@ class Edition:
 
     @property
     def folds(self) -> int:
-        """In how many parts the questions were cut; 0 where nothing is nested."""
-        return len(self.contenders[0].tuning.folds)
+        """The number of folds of a split; 0 where nothing is nested."""
+        return self.contenders[0].tuning.fold_count
+
+    @property
+    def splits(self) -> int:
+        """Over how many random splits into folds the scores are averaged."""
+        return self.contenders[0].tuning.splits
 
     @property
     def nested(self) -> bool:

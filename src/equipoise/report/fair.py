@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from equipoise.checks.base import counted
 from equipoise.report.edition import Edition
-from equipoise.report.fair_caption import MCNEMAR, long_caption, short_caption
+from equipoise.report.fair_caption import long_caption, short_caption
 from equipoise.report.findings import findings_part
 from equipoise.report.table import Column, FittedTable
 from equipoise.report.terminal import Paragraph, heading
@@ -82,35 +83,33 @@ def honest_columns(edition: Edition) -> list[Column]:
         Column("parameters", [_best(each.tuning) for each in ranked], rank=6),
         Column("chance", [figure(each.chance, places) for each in estimates], right=True, rank=7),
     ]
-    if comparison is not None and edition.mcnemar is not None and comparison.question.test != MCNEMAR:
-        exact = [_p(edition.mcnemar, each.name, comparison.leader) for each in ranked]
-        columns.append(Column("McNemar", exact, right=True, rank=8))
+    if comparison is not None and edition.mcnemar is not None:
+        exact = [_exact_p(edition.mcnemar, each.name, comparison.leader) for each in ranked]
+        columns.append(Column("McNemar p", exact, right=True, rank=8))
     return columns
 
 
 def optimistic_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
-    """The table of the source, whose figures choose and score on the same questions."""
+    """What tuning gains over the baseline for as many tokens, on the questions that chose.
+
+    Who retrieves more finds more. So the best configuration of the whole grid is not compared with the
+    baseline, but the best of those that retrieve no more than the baseline does.
+    """
     ranked = sorted(edition.contenders, key=lambda each: -each.tuning.optimistic)
-    within = "" if edition.budget is None else f" within {_budget(edition.budget)}"
-    starts = [_baseline(each.tuning) for each in ranked]
-    marks = [_BEYOND if _beyond(start, edition.budget) else "" for start in starts]
-    best = [each.tuning.trials[each.tuning.best] for each in ranked]
-    gains = [100 * (top.value - start.value) for top, start in zip(best, starts, strict=True)]
+    rows = [_Gain.of(each.tuning, edition.budget) for each in ranked]
     table = FittedTable(
         [
             Column("Model", [each.name for each in ranked], shortens="middle"),
-            Column("Baseline", _percents(starts, marks), right=True),
-            Column("Optimized", _percents(best, [""] * len(best)), right=True),
-            Column(
-                "Δ", [f"{signed(g, 1)}pp{mark}" for g, mark in zip(gains, marks, strict=True)], right=True
-            ),
-            Column("tokens", _spent(starts, best), right=True, rank=2),
-            Column("parameters", [_best(each.tuning) for each in ranked], rank=1),
+            Column("Baseline", [f"{_percent(row.baseline)}{row.mark}" for row in rows], right=True),
+            Column("Optimized", [_percent(row.tuned) for row in rows], right=True),
+            Column("Δ", [row.points for row in rows], right=True),
+            Column("tokens", [row.tokens for row in rows], right=True, rank=2),
+            Column("parameters", [row.params for row in rows], rank=1),
         ]
     )
     parts: list[Any] = [
         Paragraph(""),
-        heading(f"Optimistic, in percent: the best configuration{within} on the questions that chose it"),
+        heading("Optimistic, in percent: the best configuration that retrieves no more than the baseline"),
         Paragraph(""),
         table,
     ]
@@ -118,22 +117,51 @@ def optimistic_part(edition: Edition, *, quiet: bool = False) -> list[Any]:
     if not quiet and tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
         parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), for those who tune nothing."))
-    if any(marks):
-        parts.append(Paragraph(f"{_BEYOND} The baseline retrieves more than the budget allows."))
+    if any(row.mark for row in rows):
+        parts.append(
+            Paragraph(
+                f"{_BEYOND} The baseline retrieves more than the budget allows. Optimized is the best within "
+                "the budget, and not compared with it."
+            )
+        )
     return parts
 
 
-def _percents(trials: Sequence[Trial], marks: Sequence[str]) -> list[str]:
-    return [f"{figure(100 * trial.value, 1)}%{mark}" for trial, mark in zip(trials, marks, strict=True)]
+@dataclass(frozen=True)
+class _Gain:
+    """The baseline of a model, and the best trial for no more tokens; None where there is none."""
+
+    baseline: Trial
+    tuned: Trial | None
+    mark: str
+
+    @classmethod
+    def of(cls, tuning: Tuning, budget: float | None) -> _Gain:
+        start = _baseline(tuning)
+        beyond = budget is not None and start.cost is not None and start.cost > budget
+        limit = budget if beyond else start.cost
+        at = None if limit is None else best_within(tuning.frontier, limit)
+        return cls(start, None if at is None else tuning.frontier[at], _BEYOND if beyond else "")
+
+    @property
+    def points(self) -> str:
+        """The difference in percentage points, where both spend alike."""
+        if self.tuned is None or self.mark:
+            return "n/a"
+        return f"{signed(100 * (self.tuned.value - self.baseline.value), 1)}pp"
+
+    @property
+    def tokens(self) -> str:
+        """The tokens per question with the baseline and with the best."""
+        return f"{_tokens(self.baseline.cost)} -> {_tokens(None if self.tuned is None else self.tuned.cost)}"
+
+    @property
+    def params(self) -> str:
+        return "" if self.tuned is None else params_text(self.tuned.params)
 
 
-def _spent(starts: Sequence[Trial], best: Sequence[Trial]) -> list[str]:
-    """What a question costs with the baseline and with the best."""
-    return [f"{_tokens(one.cost)} -> {_tokens(other.cost)}" for one, other in zip(starts, best, strict=True)]
-
-
-def _beyond(trial: Trial, budget: float | None) -> bool:
-    return budget is not None and trial.cost is not None and trial.cost > budget
+def _percent(trial: Trial | None) -> str:
+    return "n/a" if trial is None else f"{figure(100 * trial.value, 1)}%"
 
 
 def price_part(edition: Edition) -> list[Any]:
@@ -189,26 +217,28 @@ def fold_part(edition: Edition, *, verbose: bool = False) -> list[Any]:
     """What each fold chose; shown on request."""
     if not verbose or not edition.nested:
         return []
-    rows = [
-        (each.name, number, choice)
-        for each in edition.ranked
-        for number, choice in enumerate(each.tuning.folds, start=1)
+    rows = [(each, choice) for each in edition.ranked for choice in each.tuning.folds]
+    splits = [
+        f"{each.name} {figure(each.tuning.split_sd, 4)}" for each in edition.ranked if each.tuning.split_sd
     ]
-    return [
+    parts: list[Any] = [
         Paragraph(""),
         heading("What was chosen without each fold"),
         Paragraph(""),
         FittedTable(
             [
-                Column("model", [name for name, _, _ in rows], shortens="middle"),
-                Column("fold", [str(number) for _, number, _ in rows], right=True),
-                Column("n", [str(choice.n) for _, _, choice in rows], right=True),
-                Column("parameters", [params_text(choice.params) for _, _, choice in rows]),
-                Column("there", [figure(choice.inner) for _, _, choice in rows], right=True),
-                Column("here", [figure(choice.outer) for _, _, choice in rows], right=True),
+                Column("model", [each.name for each, _ in rows], shortens="middle"),
+                Column("folds", [str(choice.times) for _, choice in rows], right=True),
+                Column("n", [str(choice.n) for _, choice in rows], right=True),
+                Column("parameters", [params_text(choice.params) for _, choice in rows]),
+                Column("inner", [figure(choice.inner) for _, choice in rows], right=True),
+                Column("outer", [figure(choice.outer) for _, choice in rows], right=True),
             ]
         ),
     ]
+    if splits:
+        parts.append(Paragraph(f"Standard deviation of the score of a single split: {', '.join(splits)}."))
+    return parts
 
 
 def params_text(params: Params) -> str:
@@ -242,11 +272,17 @@ def _tokens(tokens: float | None) -> str:
     return "n/a" if tokens is None else count(round(tokens))
 
 
-def _p(comparison: Comparison, name: str, leader: str | None = None) -> str:
-    leader = leader or comparison.leader
+def _p(comparison: Comparison, name: str) -> str:
+    leader = comparison.leader
+    return "" if leader is None or name == leader else p_value(comparison.contrast(name, leader).adjusted)
+
+
+def _exact_p(mcnemar: Comparison, name: str, leader: str | None) -> str:
+    """The exact p of this pair alone; n/a where tied scores leave one of them without hits and misses."""
     if leader is None or name == leader:
         return ""
-    return p_value(comparison.contrast(name, leader).adjusted)
+    tested = {name, leader} <= set(mcnemar.systems)
+    return p_value(mcnemar.contrast(name, leader).p) if tested else "n/a"
 
 
 def _n(n: int) -> str:

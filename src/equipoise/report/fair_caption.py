@@ -1,4 +1,4 @@
-"""What stands below the table of a fair comparison: enough to read it, and all of it on request."""
+"""The text below the table of a fair comparison: enough to read it, and all of it on request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from equipoise.report.edition import Edition
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.numbers import figure, percent
 
-MCNEMAR = "mcnemar"
-
 REDRAWN = (
-    "Questions that are scored by what others chose depend on each other. So questions are drawn anew and "
-    "chosen on again, thousands of times: intervals come from that, and p is the larger of what the test "
-    "says and of what these draws say."
+    "Questions that are scored by what others chose are not independent. So questions are resampled, split "
+    "and chosen on again, thousands of times: intervals come from this bootstrap, and p is the larger of "
+    "the test's and of the bootstrap's."
 )
 
 TOKENS_ARE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -29,8 +27,9 @@ def short_caption(edition: Edition) -> Iterator[str]:
         yield "One configuration was tried, so that nothing was chosen."
     elif edition.nested:
         yield (
-            f"Each question is scored with parameters chosen on others ({edition.folds} folds); optimistic "
-            "chooses and scores on the same, and the gap is what that adds."
+            f"Each question is scored with parameters chosen on others ({edition.folds} folds"
+            f"{_over_splits(edition)}); optimistic chooses and scores on the same, and the gap is what that "
+            "adds."
         )
     else:
         yield (
@@ -49,22 +48,29 @@ def short_caption(edition: Edition) -> Iterator[str]:
 def _about_p(comparison: Comparison, *, drawn: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
     family = f"p is adjusted for {pairs} pairs" if pairs > 1 else "p is of one pair"
-    luck = " and allows for the luck of choosing" if drawn else ""
+    choice = " and allows for the choice of parameters" if drawn else ""
     level = percent(comparison.question.level)
-    return f"Models that share a letter cannot be told apart at {level}; {family}{luck}."
+    return f"Models that share a letter are not significantly different at {level}; {family}{choice}."
+
+
+def _over_splits(edition: Edition) -> str:
+    """Over how many splits the scores are means, and how much the score of one split varies."""
+    if edition.splits < 2:
+        return ""
+    spread = max(each.tuning.split_sd or 0.0 for each in edition.contenders)
+    return f", mean over {edition.splits} splits; SD of one split up to {figure(spread, 3)}"
 
 
 def _about_mcnemar(edition: Edition) -> Iterator[str]:
     """What the column of McNemar's test says, or why there is none."""
-    comparison = edition.comparison
-    if comparison is None or comparison.question.test == MCNEMAR:
+    if edition.comparison is None:
         return
     if edition.mcnemar is not None:
-        yield "McNemar: the same by his exact test of hits and misses."
-        return
-    parted = [each.name for each in edition.contenders if each.part_hits]
-    if parted:
-        yield f"No McNemar: his test needs whole hits, and equal scores leave part hits ({listed(parted)})."
+        counted = "questions answered in most splits" if edition.splits > 1 else "answered questions"
+        yield f"McNemar p: exact, of {counted}, not adjusted."
+    tied = [each.name for each in edition.contenders if each.tied_questions]
+    if tied:
+        yield f"McNemar's test was skipped where tied scores give fractional hits ({listed(tied)})."
 
 
 def long_caption(edition: Edition) -> Iterator[str]:
@@ -79,4 +85,7 @@ def long_caption(edition: Edition) -> Iterator[str]:
     if edition.comparison is not None:
         yield caption(edition.comparison)
     if edition.mcnemar is not None:
-        yield "McNemar's p, too, is the larger of what the exact test says and of what the draws say."
+        yield (
+            "McNemar's exact test looks at the questions that one of two models answers and the other does "
+            "not. It takes questions for independent and the parameters for given, which adj. p does not."
+        )

@@ -16,6 +16,8 @@ from equipoise.data.split import Fold, folds
 from equipoise.types import Floats, Ints
 
 QUESTIONS, TWINS, FOLDS, CONFIGURATIONS = 100, 10, 5, 27
+SPLITS = 10
+"""Fewer than comparisons use, for speed: the score then varies a little more, never less."""
 CATEGORY_BORDERS = (-1.5, -0.7, 0.0, 0.7, 1.5)
 
 
@@ -41,10 +43,10 @@ class Scenario:
 
 @dataclass(frozen=True)
 class SimulatedFixture:
-    """Hits (a row a configuration, a column a question) of each model, the folds, and the answers' groups."""
+    """Hits (a row a configuration, a column a question) of each model, the splits, and the answers' groups."""
 
     hits: tuple[Floats, ...]
-    folds: list[Fold]
+    splits: list[list[Fold]]
     groups: Ints
 
 
@@ -70,16 +72,17 @@ def simulated_fixture(scenario: Scenario, rng: np.random.Generator, *, models: i
     Of several models, each has luck of its own with each question, half of all the luck there is.
 
     >>> fixture = simulated_fixture(scenarios()[0], np.random.default_rng(0))
-    >>> fixture.hits[0].shape, len(fixture.folds)
-    ((27, 100), 5)
+    >>> fixture.hits[0].shape, len(fixture.splits), len(fixture.splits[0])
+    ((27, 100), 10, 5)
     """
     groups = np.arange(QUESTIONS)
     groups[QUESTIONS - TWINS :] = np.arange(TWINS)
     ease = rng.normal(size=QUESTIONS)[groups]
     categories = np.digitize(ease + rng.normal(size=QUESTIONS), CATEGORY_BORDERS)
-    parts = folds(range(QUESTIONS), FOLDS, stratify=categories.tolist(), groups=groups.tolist(), rng=rng)
+    kinds = {"stratify": categories.tolist(), "groups": groups.tolist()}
+    splits = [folds(range(QUESTIONS), FOLDS, **kinds, rng=rng) for _ in range(SPLITS)]
     hits = tuple(_hits(scenario, ease, models > 1, rng) for _ in range(models))
-    return SimulatedFixture(hits, parts, groups)
+    return SimulatedFixture(hits, splits, groups)
 
 
 def _hits(scenario: Scenario, ease: Floats, own: bool, rng: np.random.Generator) -> Floats:

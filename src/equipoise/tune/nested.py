@@ -27,12 +27,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Nested:
-    """What was chosen without each fold, and what that scores there.
+    """The nested estimate: what was chosen without each fold, and what that scores there.
 
-    ``values`` holds a number a unit, from the trial chosen without it, NaN where that is undefined;
-    ``chosen`` a place among the trials a fold; ``inner`` its mean over the units that chose it and ``outer``
-    its mean over those of the fold. ``best`` is chosen on all units, and is what people would deploy;
-    ``optimistic`` is its mean over the same units.
+    With S splits of F folds each and U units:
+
+    - ``values`` (U): the score of each unit, the mean over the splits of the trials chosen without it; NaN
+      where all of them are undefined.
+    - ``chosen`` (S * F, split by split): the place of the trial that was chosen without each fold.
+    - ``inner`` and ``outer`` (S * F): its mean over the units that chose it, and over those of the fold.
+    - ``trial_of`` (S x U): the trial that scored each unit in each split.
+    - ``by_split`` (S): the nested score of each split alone.
+    - ``best`` is the trial chosen on all units, which people would deploy; ``optimistic`` is its mean over
+      the same units.
     """
 
     values: Floats
@@ -41,16 +47,31 @@ class Nested:
     outer: Floats
     best: int
     optimistic: float
+    trial_of: Ints
+    by_split: Floats
 
     @property
     def value(self) -> float:
-        """The nested figure: the mean over the defined units."""
+        """The nested score: the mean over the defined units."""
         return _mean(self.values)
 
     @property
     def gap(self) -> float:
         """How much better the tuned system looks on the units that tuned it."""
         return self.optimistic - self.value
+
+    @property
+    def split_sd(self) -> float:
+        """The standard deviation of the nested score over the splits; NaN for a single split."""
+        return float(np.std(self.by_split, ddof=1)) if len(self.by_split) > 1 else float("nan")
+
+    @property
+    def usual_trial(self) -> Ints:
+        """For each unit the trial that scored it in most splits; of equally frequent ones the first."""
+        counts = np.zeros((int(self.trial_of.max()) + 1, self.trial_of.shape[1]), dtype=np.int64)
+        for row in self.trial_of:
+            counts[row, np.arange(counts.shape[1])] += 1
+        return np.asarray(counts.argmax(axis=0), dtype=np.int64)
 
     @property
     def stable(self) -> bool:
@@ -79,21 +100,54 @@ def nested_choice(
     >>> nested.chosen.tolist(), nested.values.tolist(), nested.optimistic
     ([1, 0], [0.0, 1.0, 1.0, 0.0], 0.75)
     """
+    return repeated_choice(values, [folds], costs=costs, allowed=allowed, better=better)
+
+
+def repeated_choice(
+    values: Any,
+    splits: Sequence[Sequence[Fold]],
+    *,
+    costs: Any = None,
+    allowed: Any = None,
+    better: Direction = Direction.UP,
+) -> Nested:
+    """Repeated nested cross-validation: ``nested_choice`` on several splits, averaged unit by unit.
+
+    Which trial is chosen depends on how units are assigned to folds, and so does the score of a single
+    split. The mean over many splits hardly does. Every split has the same number of folds.
+    """
     table = table_of(values)
-    tests = tested(folds, table.shape[1])
+    units = table.shape[1]
+    tests = np.concatenate([tested(folds, units) for folds in splits], axis=1)
     inner = part_means(table, (~tests).astype(np.float64))
     outer = part_means(table, tests.astype(np.float64))
     chosen = chosen_trials(inner, costs=costs, allowed=allowed, better=better)
     best = best_trial(table, costs=costs, allowed=allowed, better=better)
-    places = np.arange(len(folds))
+    places = np.arange(tests.shape[1])
+    fold_of = tests.T.reshape(len(splits), -1, units).argmax(axis=1)
+    trial_of = np.take_along_axis(chosen.reshape(len(splits), -1), fold_of, axis=1)
+    scores = table[trial_of, np.arange(units)]
     return Nested(
-        values=table[chosen[tests.argmax(axis=1)], np.arange(table.shape[1])],
+        values=part_means(scores.T, np.ones((len(splits), 1)))[:, 0],
         chosen=chosen,
         inner=_known(inner[chosen, places]),
         outer=outer[chosen, places],
         best=best,
         optimistic=_mean(table[best]),
+        trial_of=trial_of,
+        by_split=part_means(scores, np.ones((units, 1)))[:, 0],
     )
+
+
+def majority_hits(values: Any) -> Floats:
+    """Binary hits from the shares of splits in which units were hit: 1 where more than half of them were.
+
+    McNemar's test counts hits and misses, and the mean over splits is neither.
+
+    >>> majority_hits([0.0, 0.45, 0.5, 0.55, 1.0]).tolist()
+    [0.0, 0.0, 0.0, 1.0, 1.0]
+    """
+    return (np.asarray(values, dtype=np.float64) > 0.5).astype(np.float64)
 
 
 def best_trial(

@@ -35,12 +35,17 @@ class Trial:
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class FoldChoice:
-    """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units."""
+    """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units.
+
+    With several splits, one entry stands for all folds that chose the same: ``times`` is their number,
+    ``n`` is the number of units in them together, and both values are means over them.
+    """
 
     params: Params
     inner: float
     outer: float
     n: int
+    times: int = 1
 
 
 @nan_equal
@@ -52,7 +57,8 @@ class Tuning:
     units that chose it, ``nested`` the value on units that had no say. ``frontier`` holds the trials that no
     cheaper one equals, cheapest first; ``within_budget`` is the place there of what ``budget`` affords.
     Without ``folds`` nothing is nested, and ``nested`` is NaN. ``tried`` says how many trials, from the first
-    on, make up the grid; a baseline beyond them was measured and could not be chosen.
+    on, make up the grid; a baseline beyond them was measured and could not be chosen. ``nested`` is the mean
+    over ``splits`` splits into folds, and ``split_sd`` the standard deviation of the score of one split.
     """
 
     metric: str
@@ -67,6 +73,8 @@ class Tuning:
     budget: float | None = None
     within_budget: int | None = None
     tried: int | None = None
+    splits: int = 1
+    split_sd: float | None = None
 
     @property
     def grid(self) -> tuple[Trial, ...]:
@@ -79,6 +87,11 @@ class Tuning:
         if self.budget is None:
             return self.grid
         return tuple(trial for trial in self.grid if trial.cost is not None and trial.cost <= self.budget)
+
+    @property
+    def fold_count(self) -> int:
+        """The number of folds of a split; 0 where nothing is nested."""
+        return sum(choice.times for choice in self.folds) // self.splits
 
     @property
     def trial_metric(self) -> str:

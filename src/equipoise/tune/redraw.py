@@ -1,11 +1,12 @@
-"""How far a nested figure may lie from the truth: units drawn anew, dealt to folds, and all chosen again.
+"""How far a nested score may be from the truth: units resampled, assigned to folds, and all chosen again.
 
-Units that are scored by what other units chose are not independent. A trial that is lucky in two folds is
-chosen for each because of the other, and both then count the same luck. With 27 configurations of about equal
-worth and 100 questions the nested figure varies by a third more than as many independent answers would, and
-Wilson's 95 % interval covers in 85 to 89 % of trials (``python -m equipoise.tune.calibration``). No figure of
-one split shows that dependence (Bengio and Grandvalet, 2004), but here the value of every trial on every unit
-is known. So the whole procedure is repeated on resampled units, at the price of a matrix product.
+Units that are scored by what other units chose are not independent. A trial that is good by chance in two
+folds is chosen for each because of the other, and both then count the same chance. With 27 configurations of
+about equal accuracy and 100 questions the nested score of one split varies by a third more than as many
+independent answers would, and Wilson's 95 % interval covers in 85 to 89 % of simulations
+(``python -m equipoise.tune.calibration``). No statistic of one split shows that dependence (Bengio and
+Grandvalet, 2004), but here the value of every trial on every unit is known. So the whole procedure is
+repeated on resampled units, for the cost of a matrix product.
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ from equipoise.tune.nested import Nested, chosen_trials, part_means, table_of, t
 from equipoise.types import Direction, Floats, Ints
 
 
+RESAMPLED_SPLITS = 4
+"""Into how many splits the units of a resample are put where the score is the mean over many."""
+
+
 def choice_errors(
     values: Any,
     folds: Sequence[Fold],
     *,
+    splits: int = 1,
     costs: Any = None,
     allowed: Any = None,
     better: Direction = Direction.UP,
@@ -35,37 +41,77 @@ def choice_errors(
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Floats:
-    """Resampled errors of the nested figure: what it says minus what the deployed trial is worth.
+    """Bootstrap errors of the nested score: what it says minus what the deployed trial is worth.
 
     The units at hand stand for all there are. Each resample draws as many for each fold, chooses without
     each fold, and chooses on all of them what would be deployed; that trial's mean over the units at hand is
     the truth there. A copy in two folds is no leak: both are new draws. With ``clusters`` (an id a unit, such
     as the groups of the folds) whole clusters are drawn. The other arguments are those of
     ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
+
+    With ``splits`` above 1 the drawn units of each resample are assigned to folds that many times, and the
+    score is the mean over them, as in ``repeated_choice``. A few splits are enough here: with S of them the
+    error has the variance between resamples plus 1/S of the variance between splits, which is the smaller.
     """
     table = table_of(values)
     units = table.shape[1]
     codes = cluster_codes(range(units) if clusters is None else clusters, units)
     tests = tested(folds, units)
     sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
+    assigned = _assignments(sizes, splits, rng)
     choose = partial(chosen_trials, costs=costs, allowed=allowed, better=better)
-    height = max(1, BLOCK_CELLS // (units * len(sizes)))
+    sums = _Sums(table, codes)
+    height = max(1, BLOCK_CELLS // units)
     blocks = [min(height, resamples - start) for start in range(0, checked_resamples(resamples), height)]
-    return np.concatenate([_errors(table, _counts(sizes, codes, rows, rng), choose) for rows in blocks])
+    draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
+    return np.concatenate([_errors(sums, drawn, assigned, choose) for drawn in draws])
 
 
-def _errors(table: Floats, counts: Floats, choose: Callable[[Floats], Ints]) -> Floats:
-    """The errors of some resamples; ``counts`` says how often each unit is in each fold of each of them."""
-    filled, defined = np.nan_to_num(table), (~np.isnan(table)).astype(np.float64)
-    whole = counts.sum(axis=0)
-    rows = np.arange(whole.shape[1])
-    total, mass = np.zeros(len(rows)), np.zeros(len(rows))
-    for part in counts:
-        chosen = choose(part_means(table, whole - part))
-        total += (filled @ part)[chosen, rows]
-        mass += (defined @ part)[chosen, rows]
-    truth = part_means(table, np.ones((table.shape[1], 1)))[:, 0]
-    return ratio(total, mass) - truth[choose(part_means(table, whole))]
+def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:
+    """The fold of each drawn cluster, split by split; draws are exchangeable, so one set serves them all."""
+    first = np.repeat(np.arange(len(sizes)), sizes)
+    return [first, *(rng.permutation(first) for _ in range(splits - 1))]
+
+
+def _errors(
+    sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]
+) -> Floats:
+    """The errors of some resamples; ``drawn`` has a row a resample and a column a drawn cluster."""
+    whole = sums.over(drawn)
+    rows = np.arange(len(drawn))
+    scores = np.zeros(len(drawn))
+    for fold_of in assigned:
+        total, defined = np.zeros(len(drawn)), np.zeros(len(drawn))
+        for fold in range(int(fold_of.max()) + 1):
+            part = sums.over(drawn[:, fold_of == fold])
+            chosen = choose(ratio(whole[0] - part[0], whole[1] - part[1]))
+            total += part[0][chosen, rows]
+            defined += np.broadcast_to(part[1], part[0].shape)[chosen, rows]
+        scores += ratio(total, defined) / len(assigned)
+    return scores - sums.means[choose(ratio(*whole))]
+
+
+class _Sums:
+    """The table added up cluster by cluster: sums of values, and how many of them are defined.
+
+    ``means`` is the mean of each trial over all units.
+    """
+
+    def __init__(self, table: Floats, codes: Ints) -> None:
+        members = np.equal.outer(codes, np.arange(int(codes.max()) + 1)).astype(np.float64)
+        defined = ~np.isnan(table)
+        # Where all values are defined, one row of counts serves every trial.
+        self.counts = (defined[:1] if defined.all() else defined) @ members
+        self.totals = np.nan_to_num(table) @ members
+        self.means = part_means(table, np.ones((table.shape[1], 1)))[:, 0]
+
+    def over(self, drawn: Ints) -> tuple[Floats, Floats]:
+        """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
+        resamples, clusters = len(drawn), self.totals.shape[1]
+        cells = drawn * resamples + np.arange(resamples)[:, None]
+        times = np.bincount(cells.ravel(), minlength=clusters * resamples)
+        times = times.reshape(clusters, resamples).astype(np.float64)
+        return self.totals @ times, self.counts @ times
 
 
 def nested_interval(
@@ -98,15 +144,3 @@ def nested_interval(
         trials = min(trials, float(len(known)))
     hits = min(share * trials, trials)
     return wilson(hits, trials, level, critical=t_critical(level, degrees), method=f"wilson-{METHOD}")
-
-
-def _counts(sizes: Sequence[int], codes: Ints, resamples: int, rng: np.random.Generator) -> Floats:
-    """How often each unit is drawn for each fold: shape (folds, units, resamples)."""
-    clusters = int(codes.max()) + 1
-    columns = np.arange(resamples)[:, None]
-    found = []
-    for size in sizes:
-        cells = rng.integers(0, clusters, size=(resamples, size)) * resamples + columns
-        drawn = np.bincount(cells.ravel(), minlength=clusters * resamples).reshape(clusters, resamples)
-        found.append(drawn[codes])
-    return np.stack(found).astype(np.float64)

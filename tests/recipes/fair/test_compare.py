@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from scipy.stats import t as student
 
 from equipoise import optimize_model, retriever, run_fair_comparison
 from equipoise.data.split import folds
@@ -19,7 +21,6 @@ from equipoise.recipes.fair.result import METRIC
 from equipoise.run.evaluate import compare
 from equipoise.run.store import read_run
 from equipoise.stats.contrast import Contrast
-from equipoise.stats.redrawn import widening
 from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
 
 TEXT = document()
@@ -75,19 +76,23 @@ def test_the_optimistic_interval_is_wilsons() -> None:
 def test_the_nested_values_are_chosen_without_the_question(found: FairComparison, place: int) -> None:
     model = found[place]
     table = table_of(model.model_spec)
-    parts = folds(
-        [f"q{number + 1}" for number in range(len(ASKED))],
-        5,
-        stratify=[pair["category"] for pair in ASKED],
-        groups=[pair["answer"].lower() for pair in ASKED],
-        rng=np.random.default_rng(0),
-    )
-    wanted = np.full(len(ASKED), np.nan)
+    rng, repeats = np.random.default_rng(0), len(found.plan.splits)
+    wanted = np.full((repeats, len(ASKED)), np.nan)
     tokens = [row["tokens"] for row in model.all_results]
-    for train, test in parts:
-        chosen = cheapest_best(table[:, train].mean(axis=1), tokens)
-        wanted[test] = table[chosen, test]
-    np.testing.assert_allclose(model.result.per_unit[METRIC], wanted)
+    for split in wanted:
+        parts = folds(
+            [f"q{number + 1}" for number in range(len(ASKED))],
+            5,
+            stratify=[pair["category"] for pair in ASKED],
+            groups=[pair["answer"].lower() for pair in ASKED],
+            rng=rng,
+        )
+        for train, test in parts:
+            chosen = cheapest_best(table[:, train].mean(axis=1), tokens)
+            split[test] = table[chosen, test]
+    np.testing.assert_allclose(model.result.per_unit[METRIC], wanted.mean(axis=0))
+    assert model.tuning.splits == repeats
+    assert model.tuning.split_sd == pytest.approx(wanted.mean(axis=1).std(ddof=1))
     assert model.nested_accuracy == pytest.approx(100 * wanted.mean())
     assert model.gap == pytest.approx(model.best_accuracy - model.nested_accuracy)
     assert model.tuning.gap == pytest.approx(model.gap / 100)
@@ -110,37 +115,77 @@ def test_of_equally_good_configurations_the_cheaper_is_deployed_and_the_source_s
     assert cheap.retrieved_tokens == min(row["tokens"] for row in cheap.all_results)
 
 
-def test_mcnemar_s_p_is_the_larger_of_the_exact_test_and_the_redrawn_choice() -> None:
-    """A model in hand has no equal scores, so that all hits are whole."""
-    found = run_fair_comparison([Counting(), "sum:bm25:+hash,dim=64"], TEXT, ASKED, **SETTINGS)
+@pytest.mark.parametrize("repeats", [1, 15])
+def test_mcnemar_s_p_is_that_of_the_exact_test(repeats: int) -> None:
+    """A model in hand has no tied scores, so that all hits are binary."""
+    found = run_fair_comparison(
+        [Counting(), "sum:bm25:+hash,dim=64"], TEXT, ASKED, repeats=repeats, **SETTINGS
+    )
     assert found.mcnemar is not None
-    assert found.comparison is not None
-    one, other = (model.result for model in found)
-    first, second = (result.per_unit[METRIC] for result in (one, other))
-    won, lost = int(np.sum(first > second)), int(np.sum(first < second))
-    exact = binomtest(won, won + lost).pvalue if won + lost else 1.0
-    errors = one.errors[METRIC] - other.errors[METRIC]
-    seen = abs(first.mean() - second.mean())
-    wide = np.abs(errors) * widening(len(ASKED) - 1)
-    redrawn = (1 + np.sum(wide >= seen - 1e-12)) / (1 + len(errors))
-    assert found.mcnemar.contrasts[0].p == pytest.approx(max(exact, redrawn))
-    assert "McNemar: the same by his exact test" in found.summary
+    first, second = (model.result.per_unit[METRIC] > 0.5 for model in found)
+    won, lost = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+    assert won + lost
+    assert found.mcnemar.contrasts[0].p == pytest.approx(binomtest(won, won + lost).pvalue)
+    assert "McNemar p: exact" in found.summary
 
 
-def test_part_hits_leave_no_mcnemar_and_the_summary_says_why(found: FairComparison) -> None:
-    parted = [each.facts.spec for each in found.outcomes if each.part_hits]
-    assert parted
-    assert found.mcnemar is None
-    assert f"equal scores leave part hits ({', '.join(parted)})" in found.summary
+def test_ten_questions_to_none_give_the_p_of_the_binomial_test() -> None:
+    """The first model finds every answer, and the second none of ten."""
+    words = [f"word{number}" for number in range(40)]
+    text = " ".join(f"{word} answer{number}." for number, word in enumerate(words))
+    asked = [{"question": word, "answer": f"answer{number}"} for number, word in enumerate(words)]
+    settings = {"chunk_sizes": [3], "overlaps": [0], "top_ks": [1], "tokenizer": "words"}
+    found = run_fair_comparison([Exact(words), Partial(words[10:])], text, asked, **settings)
+    assert found.mcnemar is not None
+    assert found.mcnemar.contrasts[0].p == pytest.approx(2 * 0.5**10)
+    assert "0.002" in found.summary.split("McNemar p")[1].splitlines()[3]
+
+
+class Exact:
+    """Knows some words, each by a direction of its own; it takes a question that it does not know for the
+    first of them."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.full((len(texts), len(self.words) + 1), 1e-3)
+        for row, text in enumerate(texts):
+            known = [place for place, word in enumerate(self.words) if word in text.split()]
+            vectors[row, known or [-1 if "answer" in text else 0]] = 1.0
+        return vectors
+
+
+class Partial(Exact):
+    """The same under another name."""
+
+
+def test_tied_scores_leave_a_model_without_mcnemar_and_the_summary_says_so(found: FairComparison) -> None:
+    tied = [each.facts.spec for each in found.outcomes if each.facts.tied_questions]
+    assert "hash,dim=16" in tied
+    assert found.mcnemar is None or not set(tied) & set(found.mcnemar.systems)
+    said = " ".join(found.summary.split()).split("fractional hits (")[1].split(")")[0]
+    assert all(name in said for name in tied)
+
+
+def test_mcnemar_as_the_main_test_needs_a_single_split() -> None:
+    models = [Counting(), "sum:bm25:+hash,dim=64"]
+    with pytest.raises(ParameterError, match="needs hits and misses"):
+        run_fair_comparison(models, TEXT, ASKED, test="mcnemar", **SETTINGS)
+    alone = run_fair_comparison(models, TEXT, ASKED, test="mcnemar", repeats=1, **SETTINGS)
+    assert alone.comparison is not None
+    assert alone.comparison.contrasts[0].test == "mcnemar"
 
 
 def test_questions_with_one_answer_share_a_fold() -> None:
     twins = [{**pair, "question": f"{pair['question']} Again?"} for pair in ASKED]
     found = run_fair_comparison(["hash,dim=16"], TEXT, ASKED + twins, **SETTINGS)
-    fold_of = {}
-    for number, (_, test) in enumerate(found.plan.folds):
-        fold_of |= dict.fromkeys(test.tolist(), number)
-    assert all(fold_of[place] == fold_of[place + len(ASKED)] for place in range(len(ASKED)))
+    assert len(found.plan.splits) == 100
+    for split in found.plan.splits:
+        fold_of = {}
+        for number, (_, test) in enumerate(split):
+            fold_of |= dict.fromkeys(test.tolist(), number)
+        assert all(fold_of[place] == fold_of[place + len(ASKED)] for place in range(len(ASKED)))
 
 
 def test_chance_is_what_random_chunks_would_hold(found: FairComparison) -> None:
@@ -261,10 +306,11 @@ def test_two_models_are_told_apart_only_where_the_redrawn_choice_agrees(found: F
     by_test = compare([replace(model.result, errors={}) for model in found], METRIC)
     for contrast in by_test.contrasts:
         errors = np.subtract(*(found[at].result.errors[METRIC] for at in _places(found, contrast)))
-        wide = np.abs(errors) * widening(len(ASKED) - 1)
-        by_redrawing = (1 + np.sum(wide >= abs(contrast.difference) - 1e-12)) / (1 + len(errors))
+        if not errors.any():
+            continue
+        by_bootstrap = 2 * student.sf(abs(contrast.difference) / errors.std(ddof=1), len(ASKED) - 1)
         judged = found.comparison.contrast(contrast.a, contrast.b)
-        assert judged.p == pytest.approx(max(contrast.p, by_redrawing))
+        assert judged.p == pytest.approx(max(contrast.p, by_bootstrap))
     assert "redrawn" in found.comparison.family
 
 

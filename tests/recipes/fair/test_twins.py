@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.recipes.fair.material import material
 from equipoise.recipes.fair.settings import checked_settings
-from equipoise.recipes.fair.tuning import answer_folds
+from equipoise.recipes.fair.tuning import answer_splits
 from equipoise.recipes.fair.twins import answer_groups
 
 
@@ -64,8 +64,10 @@ def test_nearly_equal_answers_do_not_straddle_folds() -> None:
     names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
     asked = material("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
     for seed in range(20):
-        parts, _ = answer_folds(asked, checked_settings(folds=3, seed=seed))
-        fold_of = np.empty(len(names), dtype=int)
-        for number, (_, test) in enumerate(parts):
-            fold_of[test] = number
-        assert (fold_of[[0, 2, 4]] == fold_of[[1, 3, 5]]).all()
+        splits, _ = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
+        assert len(splits) == 2
+        for parts in splits:
+            fold_of = np.empty(len(names), dtype=int)
+            for number, (_, test) in enumerate(parts):
+                fold_of[test] = number
+            assert (fold_of[[0, 2, 4]] == fold_of[[1, 3, 5]]).all()

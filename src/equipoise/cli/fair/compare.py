@@ -115,6 +115,13 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
     show_default=True,
     help="Folds of the cross-validation; 1 is none, which flatters.",
 )
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Random splits into folds; scores are means over them.",
+)
 @options.one_of("--matcher", "matcher", matchers, "words", "When a chunk holds an answer.")
 @options.one_of("--absent", "way with absent answers", ways_with_absent, "refuse", ABSENT_HELP)
 @click.option("--tokenizer", metavar="NAME", help="What tokens are: cl100k, words, or those of a model.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from equipoise.checks.base import counted
 from equipoise.embed.chunk.tokens import Words
-from equipoise.errors import EquipoiseError, MissingExtraError, PartialError
+from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
 from equipoise.extras import install_command
 from equipoise.recipes.fair.absent import settle_absent
 from equipoise.recipes.fair.cell import Cell, Measured, measure
@@ -21,7 +21,7 @@ from equipoise.recipes.fair.material import material
 from equipoise.recipes.fair.models import named_models
 from equipoise.recipes.fair.outcome import Outcome, Plan, slices_of
 from equipoise.recipes.fair.result import OptimizationResult
-from equipoise.recipes.fair.settings import Settings, checked_settings
+from equipoise.recipes.fair.settings import REPEATS, Settings, checked_settings
 from equipoise.recipes.fair.shelf import shelve
 from equipoise.recipes.fair.store import (
     RUNS,
@@ -31,7 +31,7 @@ from equipoise.recipes.fair.store import (
     refuse_unwritable,
     write_outcome,
 )
-from equipoise.recipes.fair.tuning import answer_folds
+from equipoise.recipes.fair.tuning import answer_splits
 from equipoise.run.engines.base import Engine, Finished
 from equipoise.run.engines.local import LocalEngine
 from equipoise.run.evaluate import compare
@@ -40,6 +40,7 @@ from equipoise.stats.comparison import Comparison
 from equipoise.stats.paired import find_test
 from equipoise.stats.slices import sliced
 from equipoise.tasks.answers.matcher import matcher as matcher_of
+from equipoise.tune.nested import majority_hits
 
 
 def run_fair_comparison(
@@ -56,6 +57,7 @@ def run_fair_comparison(
     matcher: str = "words",
     budget: float | None = None,
     folds: int | None = 5,
+    repeats: int = REPEATS,
     seed: int = 0,
     absent: str = "refuse",
     tokenizer: Any = None,
@@ -74,9 +76,12 @@ def run_fair_comparison(
     top_ks. A question is answered when a retrieved chunk holds its answer by the rule ``matcher``; the rule
     ``source`` is that of the source.
 
-    With a ``budget``, only configurations that retrieve no more tokens in the mean may be chosen. Of equally
-    accurate ones the cheaper is, and with the rule ``source`` the first, as there. Without ``folds`` (None or
-    1) nothing is nested: the best is scored on the questions that chose it, which is a finding. ``absent``
+    With a ``budget``, only configurations that retrieve no more tokens on average may be chosen. Of equally
+    accurate ones the cheaper is, and with the rule ``source`` the first, as there. Scores come from nested
+    cross-validation with ``folds`` folds, repeated on ``repeats`` random splits: the score of a question is
+    its mean over them. Without ``folds`` (None or 1) nothing is nested: the best is scored on the questions
+    that chose it, which is a finding. McNemar's test needs ``repeats=1`` or no folds as the main ``test``;
+    its exact p is reported anyway. ``absent``
     says what happens to a question whose answer the document lacks: ``refuse``, ``zero`` or ``skip``. With an
     ``output`` folder, finished models are written at once, and read back when the same call is made again.
     A model that fails is reported in ``failures``; only when all fail is the first failure raised. An
@@ -98,6 +103,7 @@ def run_fair_comparison(
         matcher=matcher,
         budget=budget,
         folds=folds,
+        repeats=repeats,
         seed=seed,
         absent=absent,
         tokenizer=tokenizer,
@@ -147,9 +153,15 @@ def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Pl
     rule = matcher_of(settings.matcher)
     given = material(doc_content, qa_pairs)
     asked, shelved = settle_absent(given, shelve(given, settings, rule), rule, settings.absent)
-    parts, note = answer_folds(asked, settings)
+    splits, note = answer_splits(asked, settings)
+    if find_test(settings.test).binary_only and len(splits) > 1:
+        raise ParameterError(
+            f"the test {settings.test} needs hits and misses, and the mean over {len(splits)} splits is "
+            "neither",
+            hint="use --repeats 1, or another test: McNemar's exact p has a column of its own anyway",
+        )
     notes = tuple(filter(None, (note, _left_out(asked.skipped), _fallback(settings))))
-    return Plan(asked, settings, rule, shelved, parts, notes)
+    return Plan(asked, settings, rule, shelved, splits, notes)
 
 
 def _left_out(questions: int) -> str:
@@ -291,10 +303,16 @@ def _claims(
 
 
 def _mcnemar(outcomes: Sequence[Outcome], settings: Settings) -> Comparison | None:
-    """The same pairs by the exact test of hits and misses; None where equal scores leave part hits.
+    """The pairs by McNemar's exact test alone, of the models whose hits are binary; None below two of them.
 
-    The redrawn choices have their say as with every test: p is the larger of both.
+    A question counts as answered when it is in more than half of the splits. The errors of the choice are
+    left out, so that p is the exact one of these counts.
     """
-    if len(outcomes) < 2 or any(each.part_hits for each in outcomes):
+    binary = [each.result for each in outcomes if not each.facts.tied_questions]
+    if len(binary) < 2:
         return None
-    return compare([each.result for each in outcomes], settings.metric, test="mcnemar", seed=settings.seed)
+    metric = settings.metric
+    counted = [
+        replace(each, per_unit={metric: majority_hits(each.per_unit[metric])}, errors={}) for each in binary
+    ]
+    return compare(counted, metric, test="mcnemar", seed=settings.seed)

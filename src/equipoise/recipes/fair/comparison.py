@@ -88,7 +88,7 @@ class FairComparison(Sequence[OptimizationResult]):
                 estimate=each.result[self.plan.settings.metric],
                 tuning=each.tuning,
                 tokens=each.facts.retrieved_tokens,
-                part_hits=each.part_hits,
+                tied_questions=each.facts.tied_questions,
                 slices=self.slices[each.facts.spec],
             )
             for each in self.outcomes
@@ -147,7 +147,8 @@ class FairComparison(Sequence[OptimizationResult]):
                 "tokenizer": settings.tokenizer_name,
                 "units": dict.fromkeys(("chunk_size", "overlap", "budget", "tokens"), "tokens"),
                 "metric": settings.metric,
-                "folds": max(1, len(self.plan.folds)),
+                "folds": self.plan.fold_count,
+                "repeats": max(1, len(self.plan.splits)),
                 "seed": settings.seed,
                 "questions": len(self.plan.material.questions),
                 "absent": [each.id for each in self.plan.material.absent],

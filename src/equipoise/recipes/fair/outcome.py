@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 
-import numpy as np
-
 from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem
@@ -34,14 +32,19 @@ from equipoise.types import Finding
 
 @dataclass(frozen=True)
 class Plan:
-    """What all models share: the material, its chunks, the folds, the settings and the matcher."""
+    """What all models share: the material, its chunks, the splits into folds, the settings and the matcher."""
 
     material: Material
     settings: Settings
     matcher: Matcher
     shelved: dict[Chunking, Shelved] = field(repr=False)
-    folds: list[Fold] = field(repr=False)
+    splits: list[list[Fold]] = field(repr=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def fold_count(self) -> int:
+        """The number of folds of a split; 1 where nothing is nested."""
+        return len(self.splits[0]) if self.splits else 1
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,6 @@ class Outcome:
         """What people see of each question: its text, its answer, what was retrieved for it."""
         return self.own_details if self.stored is None else self.stored.details
 
-    @property
-    def part_hits(self) -> int:
-        """How many questions are neither hit nor missed, since equal scores leave their rank open."""
-        (values,) = self.result.per_unit.values()
-        return int(np.count_nonzero(~np.isin(values, (0.0, 1.0))))
-
     @cached_property
     def optimization(self) -> OptimizationResult:
         """The same in the fields of the source."""
@@ -78,7 +75,7 @@ def outcome(name: str, system: Retriever, plan: Plan, step: Step, over: Spread |
     start, begun = perf_counter(), Manifest.start(name)
     system = remembering(system)
     observed = observe(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step, over)
-    tuned = tune(name, observed, plan.material, plan.settings, plan.folds)
+    tuned = tune(name, observed, plan.material, plan.settings, plan.splits)
     best = observed[tuned.best]
     facts = _facts(name, system, tuned, observed, perf_counter() - start)
     findings = _findings(facts, tuned, best)
@@ -105,6 +102,7 @@ def _facts(
         window=min(windows, default=None),
         grid_chunks=sum(len(each.cut.chunks) for each in choosable),
         grid_truncated=_sum(cut) if models else 0,
+        tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
         seconds=seconds,
         cached_texts=cached_texts(system),

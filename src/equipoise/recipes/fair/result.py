@@ -52,6 +52,8 @@ class ModelFacts:
     """How many chunks all configurations that could be chosen have together."""
     grid_truncated: int | None = None
     """How many of these the model reads only in part."""
+    tied_questions: int = 0
+    """How many questions have fractional hits, since tied scores leave the rank of the answer open."""
     retrieved_tokens: float | None = None
     """What the best configuration retrieves for a question, in the mean."""
     seconds: float = 0.0

@@ -23,6 +23,9 @@ TOP_KS = (5, 10, 15)
 BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
 """What people use who tune nothing."""
 
+REPEATS = 100
+"""The score of one split depends on the split. With 100 the verdict hardly depends on the seed any more."""
+
 ABSENT = ("refuse", "zero", "skip")
 """What to do with a question whose answer the document does not hold."""
 
@@ -33,8 +36,8 @@ class Settings:
 
     Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
     number up to the largest of ``top_ks``, and only what retrieves no more than ``budget`` tokens a
-    question, in the mean, may be chosen. One fold is no nesting: what is best on all questions is scored on
-    the same.
+    question, on average, may be chosen. One fold is no nesting: what is best on all questions is scored on
+    the same. The questions are split into folds ``repeats`` times, and scores are means over these splits.
     """
 
     chunk_sizes: tuple[int, ...] = CHUNK_SIZES
@@ -45,6 +48,7 @@ class Settings:
     matcher: str = "words"
     budget: float | None = None
     folds: int = 5
+    repeats: int = REPEATS
     seed: int = 0
     absent: str = "refuse"
     tokenizer: Any = None
@@ -120,6 +124,7 @@ class Settings:
             "matcher": self.matcher,
             "budget": self.budget,
             "folds": self.folds,
+            "repeats": self.repeats,
             "seed": self.seed,
             "tokenizer": self.tokenizer_name,
         }
@@ -135,6 +140,7 @@ def checked_settings(
     baseline_params: Mapping[str, Any] | None = None,
     budget: float | None = None,
     folds: int | None = 5,
+    repeats: int = REPEATS,
     absent: str = "refuse",
     **others: Any,
 ) -> Settings:
@@ -158,6 +164,7 @@ def checked_settings(
         baseline=_baseline(baseline_params),
         budget=budget,
         folds=1 if folds is None else _whole("folds", folds, 1),
+        repeats=_whole("repeats", repeats, 1),
         absent=absent,
         **others,
     )

@@ -23,8 +23,8 @@ from equipoise.run.manifest import Manifest, without_secrets
 from equipoise.run.store import read_run, write_run
 
 RUNS, RESULTS = "runs", "results.json"
-VERSION = "fair comparison 2"
-"""Grows when the same inputs would give other figures."""
+VERSION = "fair comparison 3"
+"""Grows when the same inputs would give other scores."""
 
 _INPUTS = "all inputs of this comparison"
 _SETUP = "all inputs but the model"
@@ -121,7 +121,8 @@ def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequ
             **done.tuning.trials[done.tuning.best].params,
             "matcher": plan.settings.matcher,
             "tokenizer": plan.settings.tokenizer_name,
-            "folds": max(1, len(plan.folds)),
+            "folds": plan.fold_count,
+            "repeats": max(1, len(plan.splits)),
             "configurations": facts.configurations,
         },
         cost={
@@ -136,6 +137,7 @@ def write_outcome(path: Path, done: Outcome, plan: Plan, key: str, command: Sequ
             "window": facts.window,
             "grid_chunks": facts.grid_chunks,
             "grid_truncated": facts.grid_truncated,
+            "tied_questions": facts.tied_questions,
         },
     )
     return write_run(path, done.result, manifest=manifest, details=done.details, tuning=done.tuning)
@@ -173,6 +175,7 @@ def _facts(manifest: Manifest) -> ModelFacts:
         window=_whole(cost["window"]),
         grid_chunks=_whole(cost["grid_chunks"]) or 0,
         grid_truncated=_whole(cost["grid_truncated"]),
+        tied_questions=_whole(cost.get("tied_questions")) or 0,
         retrieved_tokens=cost["retrieved_tokens"],
         seconds=float(cost["seconds_with_cache"] or 0.0),
         cached_texts=_whole(cost["texts_from_cache"]) or 0,

@@ -115,16 +115,21 @@ def folds_chart(tuned: Tuned) -> Chart:
 def _fold_row(place: int, fold: Fold) -> Row:
     return {
         "row": place,
-        "name": f"fold {fold.name}",
+        "name": _fold_label(fold),
         "inner": fold.inner,
         "outer": fold.outer,
         "figures": f"{fold.inner_text} → {fold.outer_text}",
         "choice": short(fold.chosen, LONGEST_CHOICE),
         "says": (
-            f"fold {fold.name}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n} units; "
+            f"{_fold_label(fold)}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n} units; "
             f"chosen {fold.chosen}"
         ),
     }
+
+
+def _fold_label(fold: Fold) -> str:
+    """A fold by its number, or how many folds of several splits chose the same."""
+    return f"{fold.name} folds" if " of " in fold.name else f"fold {fold.name}"
 
 
 def _look(shape: str, fill: str, stroke: str) -> Row:
@@ -135,4 +140,5 @@ def _folds_sentence(tuned: Tuned) -> str:
     facts = ", ".join(f"{name} {text}" for name, text in tuned.facts[:3])
     chosen = len({fold.chosen for fold in tuned.folds})
     points = "one point" if chosen == 1 else f"{chosen} different points"
-    return f"The {len(tuned.folds)} folds of {tuned.system} chose {points} of the grid; {facts}."
+    folds = sum(trial.chosen for trial in tuned.trials)
+    return f"The {folds} folds of {tuned.system} chose {points} of the grid; {facts}."

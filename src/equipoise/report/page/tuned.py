@@ -11,7 +11,7 @@ from equipoise.report.page.shades import shade
 from equipoise.report.page.subject import Subject
 from equipoise.stats.numbers import count, figure, signed
 from equipoise.stats.result import Result
-from equipoise.tune.record import Params, Trial, Tuning
+from equipoise.tune.record import FoldChoice, Params, Trial, Tuning
 from equipoise.types import Direction
 
 BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
@@ -22,8 +22,8 @@ Key = tuple[tuple[str, str], ...]
 
 LEAST_RANGE = 0.1
 CAPTION = (
-    "Parameters are chosen on the inner folds, and the nested score is from units that had no say in the "
-    "choice. The optimistic score is that of the best point on the units that chose it."
+    "Parameters are chosen on the inner folds, and the nested score is from held-out units. The optimistic "
+    "score is that of the best point on the units that chose it."
 )
 
 
@@ -52,7 +52,9 @@ def _better(result: Result, metric: str) -> Direction:
 
 
 def _tuned(system: str, tuning: Tuning, better: Direction, scale: Scale) -> Tuned:
-    chosen = Counter(_key(fold.params) for fold in tuning.folds)
+    chosen: Counter[Key] = Counter()
+    for fold in tuning.folds:
+        chosen[_key(fold.params)] += fold.times
     frontier = [_key(trial.params) for trial in tuning.frontier]
     within = None if tuning.within_budget is None else frontier[tuning.within_budget]
     points = tuple(
@@ -75,7 +77,7 @@ def _tuned(system: str, tuning: Tuning, better: Direction, scale: Scale) -> Tune
         grid=_grid(points, better),
         folds=tuple(
             Fold(
-                name=str(place + 1),
+                name=_fold_name(place, fold, tuning),
                 chosen=_label(_key(fold.params)),
                 inner=fold.inner,
                 outer=fold.outer,
@@ -98,6 +100,7 @@ def _facts(tuning: Tuning) -> tuple[tuple[str, str], ...]:
         ("nested score", figure(tuning.nested)),
         ("optimistic score", figure(tuning.optimistic)),
         ("gap", signed(tuning.gap)),
+        *(() if tuning.split_sd is None else (_of_splits(tuning.splits, tuning.split_sd),)),
         ("best point", _label(_key(tuning.trials[tuning.best].params))),
     ]
     if tuning.baseline is not None:
@@ -108,6 +111,15 @@ def _facts(tuning: Tuning) -> tuple[tuple[str, str], ...]:
         what = "nothing" if held is None else _affordable(tuning.frontier[held])
         facts.append((f"within {figure(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), what))
     return tuple(facts)
+
+
+def _of_splits(splits: int, sd: float) -> tuple[str, str]:
+    return f"standard deviation over {splits} splits", figure(sd)
+
+
+def _fold_name(place: int, fold: FoldChoice, tuning: Tuning) -> str:
+    """The number of a fold; of several splits, how many of all folds chose the same."""
+    return str(place + 1) if tuning.splits == 1 else f"{fold.times} of {tuning.splits * tuning.fold_count}"
 
 
 def _affordable(trial: Trial) -> str:
