@@ -194,8 +194,11 @@ def test_one_vector_for_all_leaves_the_correlation_and_so_the_score_undefined() 
 def test_a_model_that_fails_leaves_the_others_alone() -> None:
     found = evaluate_concepts([Letters(), Broken()], tasks=["quality"], **QUICK)
     assert list(found) == [MODEL]
-    (error,) = found.failures.values()
+    ((name, error),) = found.failures.items()
     assert "RuntimeError: out of luck" in error.sentence
+    assert f"{name} failed" in repr(found)
+    with pytest.raises(type(error)):
+        _ = found[name]
 
 
 def test_the_first_failure_is_raised_when_all_fail() -> None:

@@ -223,9 +223,14 @@ def test_a_damaged_run_is_computed_again(tmp_path: Path) -> None:
 
 def test_a_failing_model_takes_nothing_from_the_others(tmp_path: Path) -> None:
     found = ran(tmp_path, ["bm25:", Broken(), "hash,dim=16"])
-    assert [model.model_spec for model in found] == MODELS
     ((name, error),) = found.failures.items()
     assert name.endswith("Broken")
+    assert [model.model_spec for model in found] == [MODELS[0], name, MODELS[1]]
+    assert len(found) == 3
+    with pytest.raises(PartialError):
+        _ = found[1].best_accuracy
+    assert "out of order" in repr(found[1])
+    assert f"{name} failed" in repr(found)
     assert "out of order" in error.sentence
     assert len(list((tmp_path / "runs").iterdir())) == 2
     assert f"{name} failed" in found.summary

@@ -224,7 +224,7 @@ def _next(found: FairComparison, output: str | None) -> str:
     from equipoise.recipes.fair.store import is_list
     from equipoise.report.findings import gravest_first
 
-    if output is not None and not is_list(Path(output)) and len(found) > 1:
+    if output is not None and not is_list(Path(output)) and len(found.outcomes) > 1:
         return suggestion(["eq", "compare", *map(str, found.runs(output))])
     return after_comparison(gravest_first(found.findings), "HR@10")
 

@@ -59,7 +59,9 @@ class ConceptEvaluation:
     command: tuple[str, ...] = ()
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
-        """The scores of a model, the composite among them where there is one."""
+        """The scores of a model, the composite among them where there is one; a failed one raises its error."""
+        if model in self.failures:
+            raise self.failures[model]
         if model not in self.scores:
             raise UnknownNameError.of("model", model, self.scores, more=f"there are {', '.join(self.scores)}")
         return {each.score: each.estimates[model] for each in self.edition.all_standings}
@@ -205,7 +207,8 @@ class ConceptEvaluation:
 
     def __repr__(self) -> str:
         claims = "; ".join(f"{use}: {who}" for use, who in self.recommendations.items())
-        return f"<ConceptEvaluation of {', '.join(self.scores)} on {self.field.name}: {claims}>"
+        failed = f" ({', '.join(self.failures)} failed)" if self.failures else ""
+        return f"<ConceptEvaluation of {', '.join(self.scores)}{failed} on {self.field.name}: {claims}>"
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -84,8 +84,9 @@ def run_fair_comparison(
     its exact p is reported anyway. ``absent``
     says what happens to a question whose answer the document lacks: ``refuse``, ``zero`` or ``skip``. With an
     ``output`` folder, finished models are written at once, and read back when the same call is made again.
-    A model that fails is reported in ``failures``; only when all fail is the first failure raised. An
-    ``engine`` runs the models elsewhere, with the same figures.
+    There is one result per model: one that fails is in its place as a ``FailedModel`` and in ``failures``;
+    only when all fail is the first failure raised. An ``engine`` runs the models remotely, with the same
+    scores.
 
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
@@ -144,7 +145,7 @@ def optimize_model(
         baseline_params=baseline_params,
         **options,
     )
-    return found[0]
+    return found.outcomes[0].optimization
 
 
 def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Plan:

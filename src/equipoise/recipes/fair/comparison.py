@@ -10,7 +10,7 @@ from typing import Any, overload
 from equipoise.errors import EquipoiseError
 from equipoise.recipes.fair.outcome import Outcome, Plan
 from equipoise.recipes.fair.pictures import write_pictures
-from equipoise.recipes.fair.result import OptimizationResult
+from equipoise.recipes.fair.result import FailedModel, OptimizationResult
 from equipoise.recipes.fair.store import (
     RUNS,
     folder_names,
@@ -29,12 +29,13 @@ from equipoise.types import Finding
 
 
 @dataclass(frozen=True)
-class FairComparison(Sequence[OptimizationResult]):
-    """The results in the order of the models, and the claims that they allow.
+class FairComparison(Sequence[OptimizationResult | FailedModel]):
+    """One result per model, in the order of the models, and the claims that they allow.
 
-    ``comparison`` is made of the honest values, and ``mcnemar`` is the same by McNemar's exact test, which
-    needs whole hits; both are None where fewer than two models were finished. ``failures`` holds why a model
-    has no result.
+    A model that failed is in its place as a ``FailedModel``, which prints why and raises its error where a
+    result would have a value; ``failures`` holds these errors by model. ``comparison`` is made of the
+    held-out values, and ``mcnemar`` of binary hits by McNemar's exact test; both are None where fewer than
+    two models have them.
     """
 
     outcomes: tuple[Outcome, ...] = field(repr=False)
@@ -47,17 +48,27 @@ class FairComparison(Sequence[OptimizationResult]):
     keys: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
     command: tuple[str, ...] = field(default=(), kw_only=True, repr=False)
 
+    @property
+    def results(self) -> tuple[OptimizationResult | FailedModel, ...]:
+        """What became of each model, in the order in which they were given."""
+        finished = {each.facts.spec: each.optimization for each in self.outcomes}
+        return tuple(
+            finished[name] if name in finished else FailedModel(name, self.failures[name])
+            for name in self.keys or finished
+        )
+
     @overload
-    def __getitem__(self, place: int) -> OptimizationResult: ...
+    def __getitem__(self, place: int) -> OptimizationResult | FailedModel: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[OptimizationResult]: ...
-    def __getitem__(self, place: int | slice) -> OptimizationResult | Sequence[OptimizationResult]:
+    def __getitem__(self, place: slice) -> Sequence[OptimizationResult | FailedModel]: ...
+    def __getitem__(
+        self, place: int | slice
+    ) -> OptimizationResult | FailedModel | Sequence[OptimizationResult | FailedModel]:
         """The result at a place in the order of the models."""
-        results = [each.optimization for each in self.outcomes]
-        return results[place]
+        return self.results[place]
 
     def __len__(self) -> int:
-        return len(self.outcomes)
+        return len(self.results)
 
     @property
     def tunings(self) -> dict[str, Tuning]:
@@ -190,9 +201,11 @@ class FairComparison(Sequence[OptimizationResult]):
     def __repr__(self) -> str:
         honest = self.plan.settings.nested
         shown = ", ".join(
-            (f"{each.model_spec} {each.nested_accuracy:.1f} % " if honest else f"{each.model_spec} ")
+            f"{each.model_spec} failed"
+            if isinstance(each, FailedModel)
+            else (f"{each.model_spec} {each.nested_accuracy:.1f} % " if honest else f"{each.model_spec} ")
             + f"({each.best_accuracy:.1f} % optimistic)"
-            for each in self
+            for each in self.results
         )
         return f"<FairComparison on {len(self.plan.material.questions)} questions: {shown}>"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import isnan
 from typing import Any
 
+from equipoise.errors import EquipoiseError
 from equipoise.stats.interval import Interval, wilson
 from equipoise.stats.result import Estimate, Result
 from equipoise.tune.record import NESTED, Trial, Tuning
@@ -117,6 +118,31 @@ class OptimizationResult:
             name: None if isinstance(value, float) and isnan(value) else value
             for name, value in plain.items()
         }
+
+
+@dataclass(frozen=True)
+class FailedModel:
+    """A model without a result, in its place among the results: what it would have told raises the error.
+
+    >>> from equipoise.errors import InputError
+    >>> failed = FailedModel("minilm", InputError("there is no such file"))
+    >>> failed
+    <FailedModel minilm: there is no such file>
+    >>> failed.best_accuracy
+    Traceback (most recent call last):
+    equipoise.errors.InputError: there is no such file
+    """
+
+    model_spec: str
+    error: EquipoiseError
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in OptimizationResult.__dataclass_fields__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        raise self.error
+
+    def __repr__(self) -> str:
+        return f"<FailedModel {self.model_spec}: {self.error.sentence}>"
 
 
 def optimization_result(facts: ModelFacts, tuning: Tuning, result: Result) -> OptimizationResult:
