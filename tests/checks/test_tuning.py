@@ -11,6 +11,7 @@ import pytest
 from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem, TuningBudgets, Windows
+from equipoise.run.evaluate import compare
 from equipoise.stats.result import Result
 from equipoise.stats.tabled import result_of_values
 from equipoise.tune.grid import grid
@@ -217,3 +218,16 @@ def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
 )
 def test_texts_that_are_read_alike_are_fair(windows: list[Window]) -> None:
     assert examine(Windows(windows)) == ()
+
+
+def test_unequal_truncation_is_found_from_results_alone() -> None:
+    """Whoever compares stored runs is told what the first comparison was told."""
+    short = {"model": "minilm", "window": {"tokens": 128, "texts": 100, "truncated": 40}}
+    whole = {"model": "use", "window": {"tokens": None, "texts": 100, "truncated": 0}}
+    results = [
+        result_of_values(name, ["q1", "q2", "q3"], {"HR": [1, 0, 1]}, settings=settings)
+        for name, settings in (("short", short), ("whole", whole))
+    ]
+    codes = [finding.code for finding in compare(results).findings]
+    assert codes.count("EQ205") == 1
+    assert codes.count("EQ107") == 1

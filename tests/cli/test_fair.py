@@ -233,3 +233,27 @@ def test_the_group_lists_its_commands(eq: Run) -> None:
     done = eq("fair")
     assert done.exit_code == 0
     assert all(name in done.stdout for name in ("compare", "validate"))
+
+
+def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(
+    fair: Run, eq: Run, folder: Path
+) -> None:
+    """EQ102 (an answer is cut), EQ105 (few questions), EQ108 (most of the document is retrieved)."""
+    grid = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "60", "--tokenizer", "words"]
+    printed = json.loads(fair("--models", "hash", "hash,dim=16", *grid, "-o", "results", "--json").stdout)
+    codes = {finding["code"] for finding in printed["findings"]}
+    assert codes >= {"EQ102", "EQ105", "EQ108"}
+    for runs in (["results"], ["results/runs/hash"]):
+        assert eq("report", *runs, "-o", "page.html").exit_code == 0
+        page = (folder / "page.html").read_text()
+        shared = {"EQ102", "EQ105", "EQ108"} if len(runs[0]) > len("results") else codes
+        assert [code for code in shared if code not in page] == []
+        assert page.index("EQ105") < page.index('class="verdict"')
+
+
+def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder: Path) -> None:
+    asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
+    (folder / "lost.json").write_text(json.dumps(asked))
+    fair("--models", "bm25:", "hash", *GRID, "--absent", "skip", "-o", "results", qa="lost.json")
+    assert eq("report", "results", "-o", "page.html").exit_code == 0
+    assert "1 question is left out" in (folder / "page.html").read_text()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.base import Geometry
 from equipoise.metrics.base import Metric
 from equipoise.stats.result import Result
+from equipoise.stats.terms import SPEC
 
 
 @dataclass(frozen=True)
@@ -68,3 +69,9 @@ class LineUp:
     """The systems that are about to be compared, by their specs."""
 
     specs: Sequence[str]
+
+    @classmethod
+    def of_results(cls, results: Sequence[Result]) -> Self:
+        """The specs that the results name; none where one of them does not say what was measured."""
+        specs = [result.settings.get(SPEC) for result in results]
+        return cls([] if None in specs else [str(spec) for spec in specs])

@@ -13,7 +13,7 @@ from equipoise.checks.subjects import Window
 from equipoise.stats.comparison import UNEQUAL_TERMS
 from equipoise.stats.numbers import count, figure, signed
 from equipoise.stats.result import Result
-from equipoise.stats.terms import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS
+from equipoise.stats.terms import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS, WINDOW
 from equipoise.tune.record import Trial, Tuning
 from equipoise.types import Severity, labelled
 
@@ -77,6 +77,14 @@ class Windows:
     """What each of several systems did not read of the same texts."""
 
     windows: Sequence[Window]
+
+    @classmethod
+    def of_results(cls, results: Sequence[Result]) -> Self:
+        """What the results say of their windows in their settings."""
+        told = [(result.system, result.settings[WINDOW]) for result in results if WINDOW in result.settings]
+        return cls(
+            [Window(name, seen["tokens"], seen["texts"], seen["truncated"], None) for name, seen in told]
+        )
 
 
 def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Complaint]:

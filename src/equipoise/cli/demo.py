@@ -14,7 +14,7 @@ from equipoise.cli.output import Output, pass_output
 
 if TYPE_CHECKING:
     from equipoise.recipes.fair.comparison import FairComparison
-    from equipoise.recipes.fair.outcome import Plan
+    from equipoise.recipes.fair.plan import Plan
 
 HELP = """
 \b

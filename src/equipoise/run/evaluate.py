@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.tuning import TuningBudgets
+from equipoise.checks.subjects import LineUp
+from equipoise.checks.tuning import TuningBudgets, Windows
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.catalogue import Catalogue
@@ -15,7 +16,7 @@ from equipoise.run.lineup import Options, line_up
 from equipoise.run.scoring import Metrics, evaluate, tie_policy
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
-from equipoise.types import Ties
+from equipoise.types import Finding, Ties
 
 __all__ = ["compare", "evaluate"]
 
@@ -63,8 +64,15 @@ def compare(
         metric_objects=lined_up.metrics,
     )
     of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
-    of_terms = examine(TuningBudgets.of_results(lined_up.results))
-    return replace(comparison, findings=of_terms + of_systems + examine(comparison))
+    found = (*_of_terms(lined_up.results), *of_systems, *examine(comparison))
+    return replace(comparison, findings=tuple(dict.fromkeys(found)))
+
+
+def _of_terms(results: Sequence[Result]) -> Iterator[Finding]:
+    """What is wrong with comparing these results, as far as they say how they were measured."""
+    yield from examine(TuningBudgets.of_results(results))
+    yield from examine(Windows.of_results(results))
+    yield from examine(LineUp.of_results(results))
 
 
 def _as_measured(result: Result) -> Result:

@@ -36,6 +36,15 @@ FOLDS = "folds"
 TOKENIZER = "tokenizer"
 """What a token is, in sizes, costs and budgets."""
 
+SPEC = "model"
+"""The spec of the model that was measured."""
+
+WINDOW = "window"
+"""How many tokens the model reads of a text, how many texts it was given, and how many it truncated."""
+
+NOTES = "notes"
+"""What to know about how the measurement was made, in sentences."""
+
 _DIGITS = 12
 
 

@@ -43,7 +43,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class SimulatedFixture:
-    """Hits (a row a configuration, a column a question) of each model, the splits, and the answers' groups."""
+    """Hits of each model (configurations x questions), the splits into folds, and the answers' groups."""
 
     hits: tuple[Floats, ...]
     splits: list[list[Fold]]

@@ -24,7 +24,6 @@ from equipoise.stats.redrawn import METHOD, root_mean_square
 from equipoise.tune.nested import Nested, chosen_trials, part_means, table_of, tested
 from equipoise.types import Direction, Floats, Ints
 
-
 RESAMPLED_SPLITS = 4
 """Into how many splits the units of a resample are put where the score is the mean over many."""
 
@@ -73,9 +72,7 @@ def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) ->
     return [first, *(rng.permutation(first) for _ in range(splits - 1))]
 
 
-def _errors(
-    sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]
-) -> Floats:
+def _errors(sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
     """The errors of some resamples; ``drawn`` has a row a resample and a column a drawn cluster."""
     whole = sums.over(drawn)
     rows = np.arange(len(drawn))

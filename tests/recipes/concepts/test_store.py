@@ -114,3 +114,9 @@ def test_charts_are_written_as_svg_and_png(found: tuple[ConceptEvaluation, Path]
     files = found[0].draw(tmp_path)
     assert len(files) == 2 * len(charts_of(found[0]))
     assert all(file.stat().st_size > 1000 for file in files)
+
+
+def test_every_finding_is_in_a_run_directory(found: tuple[ConceptEvaluation, Path]) -> None:
+    stored = {each for path in find_runs(found[1]) for each in read_run(path).result.findings}
+    assert found[0].findings
+    assert set(found[0].findings) <= stored

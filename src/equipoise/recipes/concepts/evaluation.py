@@ -59,7 +59,7 @@ class ConceptEvaluation:
     command: tuple[str, ...] = ()
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
-        """The scores of a model, the composite among them where there is one; a failed one raises its error."""
+        """The scores of a model, the composite among them where there is one; a failed one raises."""
         if model in self.failures:
             raise self.failures[model]
         if model not in self.scores:

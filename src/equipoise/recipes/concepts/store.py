@@ -9,6 +9,7 @@ visualizations/           the charts, where they can be drawn
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -18,6 +19,7 @@ from equipoise.recipes.fair.store import RUNS, folder_names, write_results
 from equipoise.run.manifest import Manifest, without_secrets
 from equipoise.run.store import write_run
 from equipoise.stats.result import Result
+from equipoise.types import Finding
 
 
 def refuse_unwritable(folder: Path) -> None:
@@ -53,8 +55,16 @@ def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
                 },
                 cost={"dims": own.dims},
             )
-            write_run(folder / RUNS / evidence / names[model], result, manifest=manifest)
+            told = replace(result, findings=_findings(found, model, result))
+            write_run(folder / RUNS / evidence / names[model], told, manifest=manifest)
     return write_results(folder, found.to_dict())
+
+
+def _findings(found: ConceptEvaluation, model: str, result: Result) -> tuple[Finding, ...]:
+    """What a run directory keeps: what was found of its model, and of all of them together."""
+    others = set(found.scores) - {model}
+    shared = (each for each in found.findings if each.subject not in others)
+    return tuple(dict.fromkeys((*shared, *result.findings)))
 
 
 def results_of(own: ModelScores) -> Iterator[tuple[str, str, Result]]:

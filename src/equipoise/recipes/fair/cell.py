@@ -8,7 +8,8 @@ from typing import Any
 from equipoise.embed.elsewhere import Spread
 from equipoise.recipes.fair.engine import Step
 from equipoise.recipes.fair.models import loaded
-from equipoise.recipes.fair.outcome import Outcome, Plan, outcome
+from equipoise.recipes.fair.outcome import Outcome, outcome
+from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.store import input_key
 
 

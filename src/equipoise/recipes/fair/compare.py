@@ -16,10 +16,10 @@ from equipoise.recipes.fair.absent import settle_absent
 from equipoise.recipes.fair.cell import Cell, Measured, measure
 from equipoise.recipes.fair.comparison import FairComparison
 from equipoise.recipes.fair.engine import Step
-from equipoise.recipes.fair.findings import findings_of
 from equipoise.recipes.fair.material import material
 from equipoise.recipes.fair.models import named_models
-from equipoise.recipes.fair.outcome import Outcome, Plan, slices_of
+from equipoise.recipes.fair.outcome import Outcome, slices_of
+from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.result import OptimizationResult
 from equipoise.recipes.fair.settings import REPEATS, Settings, checked_settings
 from equipoise.recipes.fair.shelf import shelve
@@ -289,13 +289,12 @@ def _claims(
         else None
     )
     kinds = slices_of(plan.material)
-    of_models = comparison.findings if comparison is not None else tuple(results[0].findings)
     return FairComparison(
         outcomes=outcomes,
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
         slices={each.facts.spec: sliced(each.result, settings.metric, kinds) for each in outcomes},
-        findings=findings_of(outcomes, plan) + of_models,
+        findings=comparison.findings if comparison is not None else tuple(results[0].findings),
         failures=failures,
         plan=plan,
         keys=keys,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from equipoise.errors import EquipoiseError
-from equipoise.recipes.fair.outcome import Outcome, Plan
+from equipoise.recipes.fair.outcome import Outcome
 from equipoise.recipes.fair.pictures import write_pictures
+from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.result import FailedModel, OptimizationResult
 from equipoise.recipes.fair.store import (
     RUNS,

@@ -6,45 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
+from typing import Any
 
 from equipoise.checks.catalogue import examine
 from equipoise.checks.subjects import Window
 from equipoise.checks.tuning import TunedSystem
-from equipoise.data.split import Fold
 from equipoise.embed.elsewhere import Spread
 from equipoise.embed.retriever import Retriever
 from equipoise.recipes.fair.chunking import Chunking, places
 from equipoise.recipes.fair.engine import Observed, Step, observe
+from equipoise.recipes.fair.findings import setup_findings
 from equipoise.recipes.fair.material import Material
+from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.remember import cached_texts, embedders, remembering
 from equipoise.recipes.fair.result import ModelFacts, OptimizationResult, optimization_result
-from equipoise.recipes.fair.settings import Settings
-from equipoise.recipes.fair.shelf import Shelved
 from equipoise.recipes.fair.tuning import Tuned, tune
 from equipoise.run.details import Detail, Details, Retrieved
 from equipoise.run.manifest import Manifest
 from equipoise.run.store import StoredRun
 from equipoise.stats.result import Result
-from equipoise.tasks.answers.matcher import Matcher
+from equipoise.stats.terms import NOTES, SPEC, WINDOW
 from equipoise.tune.record import Tuning
 from equipoise.types import Finding
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What all models share: the material, its chunks, the splits into folds, the settings and the matcher."""
-
-    material: Material
-    settings: Settings
-    matcher: Matcher
-    shelved: dict[Chunking, Shelved] = field(repr=False)
-    splits: list[list[Fold]] = field(repr=False)
-    notes: tuple[str, ...] = ()
-
-    @property
-    def fold_count(self) -> int:
-        """The number of folds of a split; 1 where nothing is nested."""
-        return len(self.splits[0]) if self.splits else 1
 
 
 @dataclass(frozen=True)
@@ -78,8 +61,10 @@ def outcome(name: str, system: Retriever, plan: Plan, step: Step, over: Spread |
     tuned = tune(name, observed, plan.material, plan.settings, plan.splits)
     best = observed[tuned.best]
     facts = _facts(name, system, tuned, observed, perf_counter() - start)
-    findings = _findings(facts, tuned, best)
-    result = replace(tuned.result, findings=findings)
+    findings = setup_findings(tuned.tuning, plan) + _findings(facts, tuned, best)
+    result = replace(
+        tuned.result, findings=findings, settings={**tuned.result.settings, **_terms(facts, plan)}
+    )
     details = _details(tuned, observed, plan.material)
     return Outcome(facts, tuned.tuning, result, details, begun=begun.finish())
 
@@ -108,6 +93,19 @@ def _facts(
         cached_texts=cached_texts(system),
         configurations=tuned.configurations,
     )
+
+
+def _terms(facts: ModelFacts, plan: Plan) -> dict[str, Any]:
+    """What a comparison must know of the model and of the setup, whoever makes it."""
+    return {
+        SPEC: facts.spec,
+        WINDOW: {
+            "tokens": facts.window,
+            "texts": facts.grid_chunks,
+            "truncated": facts.grid_truncated,
+        },
+        **({NOTES: list(plan.notes)} if plan.notes else {}),
+    }
 
 
 def _findings(facts: ModelFacts, tuned: Tuned, best: Observed) -> tuple[Finding, ...]:

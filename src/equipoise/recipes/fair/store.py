@@ -15,7 +15,8 @@ from typing import Any
 
 from equipoise.data.atomic import write_bytes
 from equipoise.errors import EquipoiseError, StoreError
-from equipoise.recipes.fair.outcome import Outcome, Plan
+from equipoise.recipes.fair.outcome import Outcome
+from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.result import METRIC, ModelFacts
 from equipoise.run.cases import json_text
 from equipoise.run.folder import read_manifest

@@ -221,7 +221,7 @@ def _nested(
     material: Material,
     settings: Settings,
 ) -> _Score:
-    """Every question scored by what was chosen without it, and the bootstrap errors of the whole procedure."""
+    """Every question scored by what was chosen without it, and bootstrap errors of the whole procedure."""
     nested = repeated_choice(values, splits, costs=costs, allowed=allowed)
     # The same questions are drawn for every model, so that their errors pair.
     errors = choice_errors(

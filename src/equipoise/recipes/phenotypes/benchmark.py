@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from equipoise.recipes.phenotypes.store import refuse_unwritable, write_run_of
 from equipoise.recipes.phenotypes.truth import truth_of
 from equipoise.run.evaluate import compare
 from equipoise.run.progress import Step, reported
+from equipoise.stats.result import Result
 from equipoise.types import Finding
 
 Cases = str | Path | Iterable[Case | dict[str, Any]]
@@ -122,7 +124,11 @@ def _run(
                 if folder is not None:
                     write_run_of(folder, outcome, bench, command)
         step("comparing")
-        return compared(outcomes, bench, command)
+        found = compared(outcomes, bench, command)
+        for before, after in zip(outcomes, found.outcomes, strict=True):
+            if folder is not None and after.result.findings != before.result.findings:
+                write_run_of(folder, after, bench, command)
+        return found
 
 
 def prepared(cases: Cases | None, ontology: Ontology | str, settings: Settings) -> Bench:
@@ -142,6 +148,9 @@ def prepared(cases: Cases | None, ontology: Ontology | str, settings: Settings) 
 def compared(outcomes: Sequence[Outcome], bench: Bench, command: Sequence[str] = ()) -> PhenotypeBenchmark:
     """The claims over all that was measured."""
     settings = bench.settings
+    shared = _findings(outcomes, bench)
+    # They belong to every run directory: a report is made of these alone.
+    outcomes = [replace(each, result=_with(each.result, shared)) for each in outcomes]
     results = [each.result for each in outcomes]
     comparison = None
     if len(results) > 1:
@@ -157,9 +166,13 @@ def compared(outcomes: Sequence[Outcome], bench: Bench, command: Sequence[str] =
         outcomes=tuple(outcomes),
         bench=bench,
         comparison=comparison,
-        findings=_findings(outcomes, bench) + (comparison.findings if comparison else results[0].findings),
+        findings=comparison.findings if comparison else results[0].findings,
         command=tuple(command),
     )
+
+
+def _with(result: Result, shared: tuple[Finding, ...]) -> Result:
+    return replace(result, findings=tuple(dict.fromkeys((*shared, *result.findings))))
 
 
 def _findings(outcomes: Sequence[Outcome], bench: Bench) -> tuple[Finding, ...]:

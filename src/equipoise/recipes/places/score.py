@@ -197,7 +197,7 @@ def score_classified(
         slices=_slices(whole, columns, sure),
         columns=columns if who is None else {"user": who, **columns},
         ties=_tie_report(classified, cutoffs[0]),
-        findings=(*whole.findings, *_tied_tops(classified, system)),
+        findings=whole.findings,
         notes=omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else (),
     )
 
@@ -237,7 +237,9 @@ def _result(
     }
     ranks = evaluate(classified.ranking, list(ranking_figures(cutoffs).values()), ties=sure.ties, **options)
     labels = evaluate(classified.labels, list(label_figures().values()), **options)
-    findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings)))
+    findings = tuple(
+        dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system)))
+    )
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings)
 
 

@@ -55,6 +55,8 @@ def html_page(page: Page, *, charts: bool = True, links: Links | None = None) ->
 def _sections(page: Page) -> list[tuple[str, str]]:
     """The ids and headings of what this page has, in order."""
     named: list[tuple[str, str, object]] = [
+        # What is wrong comes before what is claimed.
+        ("findings", "Findings", page.findings),
         ("verdict", "Verdict", True),
         ("league", "League table" if page.pairs else "Scores", page.leagues),
         ("pairs", "Paired differences", page.pairs),
@@ -63,7 +65,7 @@ def _sections(page: Page) -> list[tuple[str, str]]:
         ("distributions", "Distributions", page.distributions),
         ("tuning", "Tuning", page.tuned),
         ("maps", "Map", page.maps),
-        ("findings", "Findings", True),
+        ("findings", "Findings", not page.findings),
         ("protocol", "Protocol and provenance", True),
         ("take", "Take it with you", page.downloads or page.notes),
     ]

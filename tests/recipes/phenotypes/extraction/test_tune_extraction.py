@@ -84,9 +84,14 @@ def test_sweeps_embed_nothing(ontology: Ontology, signs: Annotated, monkeypatch:
     assert len(asked) == 1
 
 
-def test_without_folds_the_figure_is_called_what_it_is(ontology: Ontology, signs: Annotated) -> None:
+def test_without_folds_the_figure_is_called_what_it_is(
+    ontology: Ontology, signs: Annotated, tmp_path: Path
+) -> None:
     found = tune_extraction(signs, "tfidf:", ontology, budget=5, folds=1)
     assert [each.code for each in found.findings if each.code == "EQ201"] == ["EQ201"]
+    found.write(tmp_path)
+    (path,) = (tmp_path / "runs").iterdir()
+    assert "EQ201" in [each.code for each in read_run(path).result.findings]
     assert found.models[0].tuning.metric == "F1(average=macro,mode=id)"
 
 

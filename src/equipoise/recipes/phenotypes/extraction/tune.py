@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,7 @@ def _tuned(
     )
     evidence = nested_sets(found, gold, trials, choice.trial_of)
     result = _result(name, tuning, choice, evidence, gold, settings)
+    result = replace(result, findings=examine(TunedSystem.of(name, tuning)))
     return TunedModel(name, tuning, trials, result, evidence)
 
 
@@ -226,12 +227,14 @@ def _gathered(
     comparison = None
     if len(tried) > 1:
         comparison = compare([each.result for each in tried], level=settings.level, seed=settings.seed)
-    own = [finding for each in tried for finding in examine(TunedSystem.of(each.name, each.tuning))]
+    found = (
+        comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
+    )
     return ExtractionTuning(
         models=tuple(tried),
         gold=gold,
         settings=settings,
         comparison=comparison,
-        findings=(*own, *(comparison.findings if comparison else ())),
+        findings=found,
         command=tuple(command),
     )
