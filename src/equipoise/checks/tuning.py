@@ -81,9 +81,13 @@ class Windows:
     @classmethod
     def of_results(cls, results: Sequence[Result]) -> Self:
         """What the results say of their windows in their settings."""
-        told = [(result.system, result.settings[WINDOW]) for result in results if WINDOW in result.settings]
+        told = [(result.system, result.settings.get(WINDOW)) for result in results]
         return cls(
-            [Window(name, seen["tokens"], seen["texts"], seen["truncated"], None) for name, seen in told]
+            [
+                Window(name, seen.get("tokens"), int(seen.get("texts") or 0), seen.get("truncated"), None)
+                for name, seen in told
+                if isinstance(seen, Mapping)
+            ]
         )
 
 

@@ -37,6 +37,7 @@ from equipoise.stats.resample import UNBOUNDED
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.swaps import RANDOMISATION, Summed, Swaps
 from equipoise.stats.terms import refuse_unlike
+from equipoise.stats.uninformative import why_uninformative
 from equipoise.stats.verdict import sentences
 from equipoise.types import Direction, Finding, Floats, Ints
 
@@ -166,12 +167,23 @@ class Comparison:
         )
 
     def verdict(self, noun: str = "unit") -> str:
-        """Two plain sentences: who leads, and what the data cannot tell; a third where terms were unequal.
+        """Who leads, and what the data cannot tell, in plain sentences.
 
-        ``noun`` is what a unit is called.
+        Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
+        significantly different. Unequal terms come last. ``noun`` is what a unit is called.
         """
-        unequal = any(finding.code == UNEQUAL_TERMS for finding in self.findings)
-        return f"{sentences(self, noun)} {NOT_ALIKE}" if unequal else sentences(self, noun)
+        found = [why_uninformative(self)]
+        if not found[0] or self._significant:
+            found.append(sentences(self, noun))
+        if any(finding.code == UNEQUAL_TERMS for finding in self.findings):
+            found.append(NOT_ALIKE)
+        return " ".join(filter(None, found))
+
+    @property
+    def _significant(self) -> bool:
+        return any(
+            each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""

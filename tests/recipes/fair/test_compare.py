@@ -410,3 +410,46 @@ def test_a_chunk_id_stands_for_one_text_whatever_the_chunking(found: FairCompari
         kept = [each for detail in done.details.values() for each in detail.retrieved]
         assert len({each.id for each in kept}) == len({(each.id, each.text) for each in kept})
         assert not any(" " in each.id for each in kept)
+
+
+def test_accuracy_one_at_chance_one_says_that_nothing_can_be_compared() -> None:
+    few = {**SETTINGS, "chunk_sizes": [64], "overlaps": [0], "top_ks": [60]}
+    found = run_fair_comparison(["bm25:", "hash"], TEXT, ASKED, **few)
+    assert found[0].chance == found[0].nested_accuracy == 100.0
+    assert found.comparison is not None
+    assert "cannot compare" in found.comparison.verdict()
+    assert {"EQ108", "EQ302"} <= {finding.code for finding in found.findings}
+
+
+@pytest.mark.parametrize("sentences", [60, 240, 960])
+def test_the_default_grid_keeps_the_chance_level_low_however_short_the_document(sentences: int) -> None:
+    text = document(sentences)
+    found = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), tokenizer="words", repeats=2)
+    rows = [row for model in found for row in model.all_results]
+    assert max(row["chance"] for row in rows) < 20
+    assert len({row["chunk_size"] for row in rows}) > 1
+    assert any("fitted to a document" in note for note in found.notes)
+    settings = found.plan.settings
+    assert settings.baseline[1] <= max(settings.top_ks)
+
+
+def test_values_that_are_given_are_not_fitted() -> None:
+    found = run_fair_comparison(["bm25:"], TEXT, ASKED, [300], [40], [7], tokenizer="words", repeats=2)
+    assert found[0].best_params == {"chunk_size": 300, "overlap": 40, "top_k": 7}
+    assert not any("fitted" in note for note in found.notes)
+
+
+def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(found: FairComparison) -> None:
+    from equipoise.report.fair import _Gain
+
+    for model in found:
+        gain = _Gain.of(model.tuning, None)
+        assert gain.baseline.cost is not None
+        assert gain.tuned is not None
+        assert gain.tuned.cost is not None
+        assert gain.tuned.cost <= gain.baseline.cost
+        table = table_of(model.model_spec).mean(axis=1)
+        cheap = [value for value, row in zip(table, model.all_results, strict=True)
+                 if row["tokens"] <= gain.baseline.cost]  # fmt: skip
+        assert gain.tuned.value >= max(cheap) - 1e-12
+        assert gain.points.endswith("pp")

@@ -63,9 +63,9 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
         cls=Several,
         commas=True,
         type=click.IntRange(min=least),
-        default=default,
+        callback=lambda ctx, option, values: values or None,
         metavar="N ...",
-        show_default=" ".join(map(str, default)),
+        show_default=f"{' '.join(map(str, default))}, less for short documents",
         help=text,
     )
 

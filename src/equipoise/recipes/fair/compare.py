@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.checks.base import counted
+from equipoise.embed.chunk.tokenizer import tokenizer_for
 from equipoise.embed.chunk.tokens import Words
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
 from equipoise.extras import install_command
@@ -21,7 +22,7 @@ from equipoise.recipes.fair.models import named_models
 from equipoise.recipes.fair.outcome import Outcome, slices_of
 from equipoise.recipes.fair.plan import Plan
 from equipoise.recipes.fair.result import OptimizationResult
-from equipoise.recipes.fair.settings import REPEATS, Settings, checked_settings
+from equipoise.recipes.fair.settings import REPEATS, Settings, checked_settings, fitted_settings
 from equipoise.recipes.fair.shelf import shelve
 from equipoise.recipes.fair.store import (
     RUNS,
@@ -73,8 +74,8 @@ def run_fair_comparison(
     ``models`` are specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
     ``doc_content`` is a text, a list of texts, or documents; ``qa_pairs`` are dicts with ``question`` and
     ``answer`` that may have ``category`` and ``difficulty``. The grid is chunkers x chunk_sizes x overlaps x
-    top_ks. A question is answered when a retrieved chunk holds its answer by the rule ``matcher``; the rule
-    ``source`` is that of the source.
+    top_ks; values that are not given are fitted to the length of the document. A question is answered when a
+    retrieved chunk holds its answer by the rule ``matcher``; the rule ``source`` is that of the source.
 
     With a ``budget``, only configurations that retrieve no more tokens on average may be chosen. Of equally
     accurate ones the cheaper is, and with the rule ``source`` the first, as there. Scores come from nested
@@ -153,6 +154,9 @@ def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Pl
     find_test(settings.test)
     rule = matcher_of(settings.matcher)
     given = material(doc_content, qa_pairs)
+    tokenizer = tokenizer_for(settings.tokenizer)
+    tokens = sum(tokenizer.count(document.text) for document in given.documents)
+    asked_for, settings = settings, fitted_settings(settings, tokens)
     asked, shelved = settle_absent(given, shelve(given, settings, rule), rule, settings.absent)
     splits, note = answer_splits(asked, settings)
     if find_test(settings.test).binary_only and len(splits) > 1:
@@ -161,8 +165,20 @@ def planned(doc_content: Any, qa_pairs: Iterable[Any], settings: Settings) -> Pl
             "neither",
             hint="use --repeats 1, or another test: McNemar's exact p has a column of its own anyway",
         )
-    notes = tuple(filter(None, (note, _left_out(asked.skipped), _fallback(settings))))
+    fitted = "" if settings.axes == asked_for.axes else _fitted(settings, tokens)
+    notes = tuple(filter(None, (fitted, note, _left_out(asked.skipped), _fallback(settings))))
     return Plan(asked, settings, rule, shelved, splits, notes)
+
+
+def _fitted(settings: Settings, tokens: int) -> str:
+    """A note on default values that are smaller than usual, so that the document is not retrieved whole."""
+    values = {
+        "chunk sizes": settings.chunk_sizes,
+        "overlaps": settings.overlaps,
+        "top_k": settings.top_ks,
+    }
+    told = ", ".join(f"{name} {'/'.join(map(str, each))}" for name, each in values.items())
+    return f"The default grid was fitted to a document of {tokens:,} tokens: {told}"
 
 
 def _left_out(questions: int) -> str:

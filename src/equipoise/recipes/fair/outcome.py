@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from equipoise.checks.catalogue import examine
-from equipoise.checks.subjects import Window
+from equipoise.checks.subjects import Scored, Window
 from equipoise.checks.tuning import TunedSystem
 from equipoise.embed.elsewhere import Spread
 from equipoise.embed.retriever import Retriever
@@ -110,7 +110,7 @@ def _terms(facts: ModelFacts, plan: Plan) -> dict[str, Any]:
 
 def _findings(facts: ModelFacts, tuned: Tuned, best: Observed) -> tuple[Finding, ...]:
     """What is wrong with how this model was tuned, and how it reads the chunks of its best configuration."""
-    found = examine(TunedSystem.of(facts.spec, tuned.tuning))
+    found = examine(TunedSystem.of(facts.spec, tuned.tuning)) + examine(Scored(tuned.result, {}))
     seen = best.truncation
     if seen is not None:
         found += examine(Window(facts.spec, facts.window, seen.texts, seen.truncated, seen.lost_tokens))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 from equipoise.embed.chunk.chunkers import CHUNKERS
@@ -22,6 +23,10 @@ OVERLAPS = (25, 50, 100)
 TOP_KS = (5, 10, 15)
 BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
 """What people use who tune nothing."""
+
+MOST_RETRIEVED = 0.1
+"""The default grid retrieves no more than this share of a document, so that the chance level stays low."""
+SMALLEST_CHUNK, CHUNK_STEP = 32, 8
 
 REPEATS = 100
 """The score of one split depends on the split. With 100 the verdict hardly depends on the seed any more."""
@@ -53,6 +58,8 @@ class Settings:
     absent: str = "refuse"
     tokenizer: Any = None
     test: str = "randomisation"
+    defaults: frozenset[str] = frozenset()
+    """Which of chunk_sizes, overlaps, top_ks and baseline were not given: they may be fitted to the data."""
 
     @property
     def chunkings(self) -> tuple[Chunking, ...]:
@@ -162,6 +169,16 @@ def checked_settings(
         top_ks=_wholes("top_ks", top_ks, TOP_KS, 1),
         chunkers=_chunkers(chunkers),
         baseline=_baseline(baseline_params),
+        defaults=frozenset(
+            name
+            for name, given in (
+                ("chunk_sizes", chunk_sizes),
+                ("overlaps", overlaps),
+                ("top_ks", top_ks),
+                ("baseline", baseline_params),
+            )
+            if given is None
+        ),
         budget=budget,
         folds=1 if folds is None else _whole("folds", folds, 1),
         repeats=_whole("repeats", repeats, 1),
@@ -170,6 +187,37 @@ def checked_settings(
     )
     _ = made.chunkings  # a grid without a single valid point is refused now, not after the first model
     return made
+
+
+def fitted_settings(settings: Settings, tokens: int) -> Settings:
+    """The settings with default values that suit a document of so many tokens; given values stay.
+
+    The defaults suit a document of which they retrieve a tenth at most. For shorter ones chunk sizes,
+    overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults as they are.
+
+    >>> fitted = fitted_settings(checked_settings(overlaps=[0]), 10_000)
+    >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks
+    ((96, 136, 184), (0,), (2, 4, 5))
+    """
+    scale = sqrt(min(1.0, MOST_RETRIEVED * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
+    if scale == 1.0 or settings.joins:
+        return settings
+
+    def chunk_size(size: int) -> int:
+        return max(SMALLEST_CHUNK, CHUNK_STEP * round(size * scale / CHUNK_STEP))
+
+    def depth(k: int) -> int:
+        return max(1, round(k * scale))
+
+    chunking, top_k = settings.baseline
+    size, overlap = chunk_size(chunking.chunk_size), round(chunking.overlap * scale)
+    fitted = {
+        "chunk_sizes": tuple(dict.fromkeys(map(chunk_size, CHUNK_SIZES))),
+        "overlaps": tuple(dict.fromkeys(round(each * scale) for each in OVERLAPS)),
+        "top_ks": tuple(dict.fromkeys(map(depth, TOP_KS))),
+        "baseline": (replace(chunking, chunk_size=size, overlap=overlap), depth(top_k)),
+    }
+    return replace(settings, **{name: fitted[name] for name in settings.defaults})  # type: ignore[arg-type]
 
 
 def _baseline(params: Mapping[str, Any] | None) -> tuple[Chunking, int]:
