@@ -45,7 +45,7 @@ def test_the_table_is_what_the_demo_prints() -> None:
             pytest.skip(f"the models of the demo are not all here: no {package}")
     # When the demo has changed: make readme. Another processor may round a model's vectors otherwise.
     demo = script("paste_demo")
-    shown, printed = figures(block("text", "no say in the parameters")), figures(demo.honest(demo.printed()))
+    shown, printed = figures(block("text", "95 % interval")), figures(demo.honest(demo.printed()))
     assert list(shown) == list(printed)
     assert list(shown.values()) == pytest.approx(list(printed.values()), abs=0.01)
     assert len(shown) == 6

@@ -131,7 +131,7 @@ def test_a_run_of_another_number_of_redraws_is_computed_again(
 ) -> None:
     """What an older version drew is neither read back nor paired with what this one draws."""
     old = ran(tmp_path)
-    monkeypatch.setattr(store, "VERSION", "fair comparison 3")
+    monkeypatch.setattr(store, "VERSION", "another version")
     monkeypatch.setattr(tuning, "REDRAWS", 2_000)
     new = ran(tmp_path)
     assert new.resumed == ()
