@@ -42,7 +42,7 @@ def test_the_optimistic_figure_would_not(rows: dict[str, SelectionRow]) -> None:
 
 
 def test_taking_the_questions_for_independent_would_not_either(rows: dict[str, SelectionRow]) -> None:
-    row = rows["all equal"]
+    row = rows["smooth grid"]
     assert row.wilson_coverage < 0.9
     assert not replace(row, nested_coverage=row.wilson_coverage).kept
 

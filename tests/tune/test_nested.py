@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from equipoise.data.split import Fold, folds
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
-from equipoise.tune.nested import best_trial, nested_choice
+from equipoise.tune.nested import best_trial, nested_choice, repeated_choice
 from equipoise.types import Direction
 
 NAN = float("nan")
@@ -167,3 +167,45 @@ def test_tables_that_fit_nothing_are_refused() -> None:
         best_trial([[1.0], [0.0]], costs=[1.0])
     with pytest.raises(ShapeError, match="allowed has shape"):
         best_trial([[1.0], [0.0]], allowed=[1, 0])
+
+
+def splits_of(units: int, repeats: int, seed: int) -> list[list[Fold]]:
+    rng = np.random.default_rng(seed)
+    return [folds(range(units), 5, rng=rng) for _ in range(repeats)]
+
+
+def test_repeated_splits_are_averaged_unit_by_unit() -> None:
+    values = (np.random.default_rng(1).random((7, 40)) < 0.6).astype(float)
+    splits = splits_of(40, 6, 2)
+    repeated = repeated_choice(values, splits, costs=range(7))
+    alone = [nested_choice(values, parts, costs=range(7)) for parts in splits]
+    assert repeated.values == pytest.approx(np.mean([each.values for each in alone], axis=0))
+    assert repeated.by_split == pytest.approx([each.value for each in alone])
+    assert repeated.split_sd == pytest.approx(np.std([each.value for each in alone], ddof=1))
+    assert repeated.chosen.tolist() == [place for each in alone for place in each.chosen.tolist()]
+    assert repeated.best == alone[0].best
+
+
+def test_a_unit_is_undefined_only_where_every_split_leaves_it_so() -> None:
+    values = np.array([[1.0, 1.0, 1.0, np.nan, 0.0, 1.0], [0.0, 0.0, 1.0, np.nan, 1.0, 0.0]])
+    repeated = repeated_choice(values, [folds(range(6), 3, rng=np.random.default_rng(at)) for at in range(4)])
+    assert np.flatnonzero(np.isnan(repeated.values)).tolist() == [3]
+
+
+def test_the_score_of_many_splits_hardly_depends_on_the_seed() -> None:
+    """Over 12 seeds, the score of 60 splits varies by less than a quarter of that of one split."""
+    values = (np.random.default_rng(3).random((20, 60)) < 0.7).astype(float)
+    single, repeated = (
+        np.std([repeated_choice(values, splits_of(60, repeats, seed)).value for seed in range(12)])
+        for repeats in (1, 60)
+    )
+    assert single > 0.01
+    assert repeated < single / 4
+
+
+def test_the_usual_trial_of_a_unit_is_the_one_that_scored_it_most_often() -> None:
+    values = (np.random.default_rng(5).random((4, 30)) < 0.5).astype(float)
+    repeated = repeated_choice(values, splits_of(30, 9, 6))
+    for unit, trial in enumerate(repeated.usual_trial.tolist()):
+        counts = np.bincount(repeated.trial_of[:, unit], minlength=4)
+        assert counts[trial] == counts.max()

@@ -26,6 +26,7 @@ from html_tree import Node, tree
 from stored_runs import bread_runs, made_up, ranks
 
 ORDER = [
+    "findings",
     "verdict",
     "league",
     "pairs",
@@ -33,7 +34,6 @@ ORDER = [
     "units",
     "distributions",
     "tuning",
-    "findings",
     "protocol",
     "take",
 ]
@@ -71,7 +71,13 @@ def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
     assert links == [f"#{name}" for name in ORDER]
 
 
-def test_the_verdict_comes_first_and_whole(page: Page, document: Node) -> None:
+def test_a_page_without_findings_says_so_at_its_end(page: Page) -> None:
+    sound = sections(tree(html_page(replace(page, findings=()), charts=False)))
+    assert sound[0] == "verdict"
+    assert sound.index("findings") > sound.index("tuning")
+
+
+def test_the_verdict_is_whole(page: Page, document: Node) -> None:
     assert document.one("p", class_="verdict").text == page.verdict
 
 
@@ -205,10 +211,10 @@ def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
     assert "Band" not in heads
 
 
-def test_a_map_has_its_place_between_tuning_and_findings(page: Page) -> None:
+def test_a_map_has_its_place_after_the_tuning(page: Page) -> None:
     drawn = Map("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
     document = tree(html_page(replace(page, maps=(drawn,)), charts=False))
-    assert sections(document) == [*ORDER[:7], "maps", *ORDER[7:]]
+    assert sections(document) == [*ORDER[:8], "maps", *ORDER[8:]]
     assert "<leaf>" in document.one("section", id="maps").text
 
 
