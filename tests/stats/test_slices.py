@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,16 @@ def test_a_figure_that_is_no_mean_over_units_has_no_slices() -> None:
         sliced(result, "Spearman", {0: {"kind": "x"}})
     with pytest.raises(UnknownNameError):
         sliced(result, "MRR", {0: {"kind": "x"}})
+
+
+def test_hits_averaged_over_splits_get_wilson_s_interval_as_the_whole_has() -> None:
+    """A slice in which one unit is hit in 97 of 100 splits is not known to within a hundredth."""
+    units = [f"q{number}" for number in range(40)]
+    values = np.array([1.0] * 19 + [0.97] + [0.5] * 20)
+    whole = replace(wilson(values.sum(), 40), method="wilson-redrawn")
+    result = result_of_values("mine", units, {"m": values}, intervals={"m": whole})
+    kinds = {unit: {"half": "first" if place < 20 else "second"} for place, unit in enumerate(units)}
+    first, second = sliced(result, "m", kinds)
+    assert first.estimate.interval.low == pytest.approx(wilson(19.97, 20).low)
+    assert first.estimate.interval.low < 0.9
+    assert second.estimate.interval.width == pytest.approx(wilson(10, 20).width)

@@ -12,11 +12,11 @@ import numpy as np
 from equipoise.errors import EquipoiseError, InputError, UndefinedError
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parse import parse
-from equipoise.stats.interval import Bounds
+from equipoise.stats.interval import Bounds, wilson
 from equipoise.stats.resample import mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tabled import estimate_of_values
-from equipoise.types import Ints
+from equipoise.types import Floats, Ints
 
 FEW = 20
 """Below this many units a slice says next to nothing: the 95 % interval of an accuracy of 0.8 is then wider
@@ -99,16 +99,30 @@ def _estimate(
     name = whole.metric
     values = np.asarray(result.per_unit[name], dtype=np.float64)[rows]
     weights = np.asarray(result.weights[name])[rows] if name in result.weights else None
-    interval = mean_intervals(
-        values[:, None],
-        weights=None if weights is None else weights[:, None],
-        clusters=None if result.clusters is None else result.clusters[rows],
-        bounds=None if metric is None else [metric.bounds],
-        limits=None if metric is None else [_limits(result, metric)],
-        level=whole.interval.level,
-        rng=rng,
-    )[0]
+    if _averaged_hits(whole, values) and weights is None and result.clusters is None:
+        known = values[~np.isnan(values)]
+        interval = wilson(float(known.sum()), len(known), whole.interval.level)
+    else:
+        interval = mean_intervals(
+            values[:, None],
+            weights=None if weights is None else weights[:, None],
+            clusters=None if result.clusters is None else result.clusters[rows],
+            bounds=None if metric is None else [metric.bounds],
+            limits=None if metric is None else [_limits(result, metric)],
+            level=whole.interval.level,
+            rng=rng,
+        )[0]
     return estimate_of_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)
+
+
+def _averaged_hits(whole: Estimate, values: Floats) -> bool:
+    """Whether the values are hits averaged over splits, whose whole has Wilson's interval.
+
+    Such a mean varies no more than one of hits and misses does, so that Wilson's interval is wide enough. A
+    bootstrap of a slice where all but one value is 1 would be far too narrow.
+    """
+    known = values[~np.isnan(values)]
+    return bool(whole.interval.method.startswith("wilson") and len(known) > 1 and known.min() >= 0.0)
 
 
 def _known(metric: str) -> Metric[Any] | None:
