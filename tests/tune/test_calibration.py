@@ -41,10 +41,9 @@ def test_the_optimistic_figure_would_not(rows: dict[str, SelectionRow]) -> None:
     assert rows["all equal"].optimistic_coverage < 0.85
 
 
-def test_taking_the_questions_for_independent_would_not_either(rows: dict[str, SelectionRow]) -> None:
-    row = rows["smooth grid"]
-    assert row.wilson_coverage < 0.9
-    assert not replace(row, nested_coverage=row.wilson_coverage).kept
+def test_taking_the_questions_for_independent_covers_less(rows: dict[str, SelectionRow]) -> None:
+    for name in ("all equal", "smooth grid"):
+        assert rows[name].wilson_coverage < rows[name].nested_coverage - 0.03
 
 
 def test_a_clear_winner_is_hardly_flattered(rows: dict[str, SelectionRow]) -> None:
