@@ -172,7 +172,7 @@ class Comparison:
         Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
         significantly different. Unequal terms come last. ``noun`` is what a unit is called.
         """
-        found = [why_uninformative(self)]
+        found = [why_uninformative(self, noun)]
         if not found[0] or self._significant:
             found.append(sentences(self, noun))
         if any(finding.code == UNEQUAL_TERMS for finding in self.findings):

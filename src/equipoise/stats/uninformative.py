@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 CEILING_MARGIN = 0.02
 """Shares above 1 minus this leave no room for a better system."""
-HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder units."
-MORE = "Use more units, or a task with a lower chance level: a smaller cutoff or more candidates."
+HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {noun}s."
+MORE = "Use more {noun}s, or a task with a lower chance level: a smaller cutoff or more candidates."
 _ROUNDING = 1e-9
 
 
-def why_uninformative(comparison: Comparison) -> str:
-    """Why the primary metric cannot compare these systems, and what to change; empty where it can."""
+def why_uninformative(comparison: Comparison, noun: str = "unit") -> str:
+    """Why the primary metric cannot compare these systems, and what to change; empty where it can.
+
+    ``noun`` is what a unit is called.
+    """
     estimates = [
         each
         for each in (comparison.estimates[name][comparison.primary] for name in comparison.systems)
@@ -35,19 +38,20 @@ def why_uninformative(comparison: Comparison) -> str:
     if all(_is_share(each) and each.chance >= 1.0 - _ROUNDING for each in estimates):
         return (
             f"This setup cannot compare the systems: a random choice scores {chance} on {name}, as much as "
-            f"any system can. {HARDER}"
+            f"any system can. {HARDER.format(noun=noun)}"
         )
     if _at_ceiling(estimates):
         return (
             f"This setup cannot compare the systems: all of them are at the ceiling of {name} ({values}), "
-            f"where a better system could not score better. {HARDER}"
+            f"where a better system could not score better. {HARDER.format(noun=noun)}"
         )
     # A chance level of 0 is the floor of a metric: any score above it is above chance.
     known = all(each.chance != 0.0 and not isnan(each.chance) for each in estimates)
     if known and not any(_above_chance(each) for each in estimates):
         return (
-            f"No system is shown to be better than chance on {name} ({values}, chance {chance}), so this "
-            f"setup cannot compare them. {MORE}"
+            f"No system is shown to be better than chance on {name} ({values}, chance {chance}) by these "
+            f"{max(each.n for each in estimates):,} {noun}s, so this setup cannot compare them. "
+            f"{MORE.format(noun=noun)}"
         )
     return ""
 
