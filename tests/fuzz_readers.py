@@ -248,7 +248,9 @@ def targets() -> list[Target]:
 def _single() -> list[Target]:
     from equipoise.recipes.phenotypes.extraction.tuned import MADE_WITH
 
-    tuned = json.dumps({**TUNED, "made_with": {name: ["a"] for name in MADE_WITH}}).encode()
+    tuned = json.dumps(
+        {**TUNED, "made_with": {**dict.fromkeys(MADE_WITH, True), "chunkers": ["a"], "strategy": "a"}}
+    ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
     spans = json.dumps(
         {"id": "d1", "text": "abcdef", "spans": [{"start": 0, "end": 3, "label": "x", "text": "abc"}]}

@@ -128,6 +128,7 @@ def test_prompts_of_an_object_can_be_replaced(tiny_bert: Path):
 
 
 def test_a_model_with_a_part_for_each_role_is_told_the_role(tiny_bert: Path):
+    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Dense, Router
 

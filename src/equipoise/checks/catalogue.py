@@ -53,7 +53,6 @@ CHECK_MODULES = (
 """Every module with a tuple ``CHECKS``; imported only to list or explain all checks."""
 
 
-@cache
 def checks_for(subject_type: type) -> tuple[Check, ...]:
     """The checks that apply to a type, ordered by code."""
     modules: list[str] = []

@@ -10,7 +10,7 @@ from equipoise.checks.subjects import Scored
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.draws import Draws, mean_skewness
 from equipoise.stats.numbers import percent, span
-from equipoise.types import Severity
+from equipoise.types import Severity, labelled
 
 FEW_UNITS = 50
 """Below this many units, intervals of ranks with a long tail cover 80 to 94 % in simulations."""
@@ -62,7 +62,10 @@ def few_moved(comparison: Comparison) -> Iterator[Complaint]:
             f"on {comparison.primary} they differ on {moved} of {first.n:,}, so the "
             f"{percent(first.interval.level)} interval of the difference, {span(first.interval)}, may be too "
             f"narrow{more}",
-            tuple(f"{each.a}, {each.b}: {each.wins} won, {each.losses} lost, n {each.n}" for each in pairs),
+            tuple(
+                labelled(f"{each.a}, {each.b}", f"{each.wins} won, {each.losses} lost, n {each.n}")
+                for each in pairs
+            ),
         )
 
 

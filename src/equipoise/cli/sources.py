@@ -137,6 +137,8 @@ class Reading:
         return read_qrels(self.qrels)
 
     def _from_run(self, source: Source) -> Ranking:
+        if not Path(source.path).exists() and source.path != STDIN:
+            read_run(source.path)  # raises that there is no such file, which comes before a missing truth
         judgements = self.judgements
         ranking = streamed_ranking(judgements, source.path, tag=self.run_tag, corpus_size=self.corpus_size)
         if ranking is not None and ranking.depth.any():

@@ -35,11 +35,13 @@ def test_equals_are_picked_as_torch_picks_them(found: list[int], k: int) -> None
     assert picked_order(found, k) == scores.topk(k, largest=False)[1].tolist()
 
 
+@pytest.mark.engines("torch")
 @on_linux
 @pytest.mark.parametrize("size", [32_767, 32_768, 40_000])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_long_lists_of_floats_are_sorted_and_picked_alike_at_any_length(size: int, threads: int) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     found = [place * place % 7 for place in range(size)]
     scores, usual = torch.tensor(found, dtype=torch.float32), torch.get_num_threads()
     torch.set_num_threads(threads)

@@ -158,6 +158,7 @@ def test_long_lists_of_few_scores_are_ordered_as_torch_orders_them(form: str) ->
         assert ours(run, qrels, "torchmetrics", form) == pytest.approx(theirs, abs=2e-6)
 
 
+@REAL["torchmetrics"]
 @pytest.mark.skipif(sys.platform != "linux", reason="another C++ library leaves equals in another order")
 @pytest.mark.parametrize("rows", [32_767, 32_768])
 def test_ties_are_ordered_as_torch_orders_them_where_it_changes_to_a_radix_sort(rows: int) -> None:

@@ -34,9 +34,9 @@ print(json.dumps({"values": values, "sockets": sockets, "notes": notes, "left": 
 """
 
 
+@pytest.mark.engines("ray", "psutil")
+@pytest.mark.slow
 def test_every_port_of_a_cluster_that_is_begun_here_is_on_the_loopback_interface() -> None:
-    pytest.importorskip("ray")
-    pytest.importorskip("psutil")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, TESTS])}
     environment.pop("RAY_ADDRESS", None)
     done = subprocess.run(
