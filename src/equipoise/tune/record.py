@@ -112,7 +112,8 @@ class Tuning:
         """The inverse of ``to_dict``; content of another shape raises ``KeyError`` or ``TypeError``.
 
         >>> trial = Trial({"top_k": 5}, 0.5)
-        >>> tuning = Tuning("HR", (trial,), 0, None, 0.5, 0.5, (FoldChoice({"top_k": 5}, 0.5, 0.5, 4),))
+        >>> chosen = FoldChoice({"top_k": 5}, 0.5, 0.5, 4, times=2)
+        >>> tuning = Tuning("HR", (trial,), 0, None, 0.5, 0.5, (chosen,), splits=2, split_sd=0.1)
         >>> Tuning.from_dict(tuning.to_dict()) == tuning
         True
         """
@@ -136,6 +137,8 @@ class Tuning:
             typed.optional(content["budget"]),
             place("within_budget", frontier),
             place("tried", trials, past=1),
+            max(1, typed.integer(content["splits"])),
+            typed.optional(content["split_sd"]),
         )
 
 
@@ -153,4 +156,5 @@ def _choice(content: Any) -> FoldChoice:
         typed.real(content["inner"]),
         typed.real(content["outer"]),
         typed.integer(content["n"]),
+        typed.integer(content["times"]),
     )
