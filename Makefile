@@ -70,8 +70,8 @@ bench: $(VENV)/.installed-bench  ## measure against other packages, rewrite benc
 	$(BIN)/python -m benchmarks $(BENCH)
 
 calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the error rates of tests and the bias of tuning
-	$(BIN)/python -m equipoise.stats.calibration
-	$(BIN)/python -m equipoise.tune.calibration
+	$(BIN)/python -m studies.interval_calibration
+	$(BIN)/python -m studies.tuning_calibration
 
 docs: $(VENV)/.installed-docs  ## build the documentation in site/; every command and example in it is run
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

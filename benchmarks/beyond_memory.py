@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import peak_kilobytes
-from equipoise.data.sharding import write_shards
-from equipoise.data.shards import open_shards
-from equipoise.evidence.from_shards import ranking_from_shards
-from equipoise.geometry.sharded import nearest_in_shards
+from equipoise.evidence.ranking_from_vectors import ranking_from_shards
+from equipoise.geometry.sharded_search import nearest_in_shards
+from equipoise.geometry.shards import open_shards, write_shards
 
 DIMS, K, QUERIES, THREADS = 384, 10, 1_000, 2
 SIZES, QUICK = (500_000, 1_000_000, 2_000_000, 5_000_000), (20_000, 40_000, 80_000)

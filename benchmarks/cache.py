@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
-from equipoise.embed.cache.cache import Cache
-from equipoise.embed.model import embedder
+from equipoise.models.cache import VectorCache
+from equipoise.models.embedder import embedder
 from equipoise.types import Role
 
 DIMS = 384
@@ -43,7 +43,7 @@ def _cache(count: int) -> list[Row]:
     texts = [f"text number {number} of a corpus that was embedded before" for number in range(count)]
     stored = Stored(vectors)
     with tempfile.TemporaryDirectory() as folder:
-        cache = Cache(Path(folder) / "vectors.sqlite")
+        cache = VectorCache(Path(folder) / "vectors.sqlite")
         model = embedder(stored, identity="stored", cache=cache)
         first, _ = fastest(lambda: model.embed(texts), times=1)
         stored.done = True
@@ -72,7 +72,7 @@ def _rate(count: int, seconds: float) -> str:
 
 def _corpus(count: int) -> list[Row]:
     """Short texts through WordLlama into a file, in a process of its own."""
-    from equipoise.embed.local.packaged import is_installed
+    from equipoise.models.backends.model_files import is_installed
 
     if not is_installed("wordllama"):
         return []
@@ -90,12 +90,12 @@ def _corpus(count: int) -> list[Row]:
 
 def megabytes_of_corpus(count: int) -> float:
     """The memory that embedding so many texts takes, cache and file included."""
-    from equipoise.embed.corpus import embed_to_file
+    from equipoise.models.corpus import embed_to_file
 
     with tempfile.TemporaryDirectory() as folder:
 
         def work() -> None:
-            model = embedder("wordllama", cache=Cache(Path(folder) / "vectors.sqlite"))
+            model = embedder("wordllama", cache=VectorCache(Path(folder) / "vectors.sqlite"))
             texts = (f"short text number {number} about subject {number % 977}" for number in range(count))
             embed_to_file(texts, model, Path(folder) / "vectors.npz")
 

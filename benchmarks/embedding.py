@@ -13,16 +13,14 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest, number_printed_by, seconds_of
-from equipoise.embed.local.packaged import is_installed, packaged
-from equipoise.embed.model import embedder
+from equipoise.models.backends.model_files import find_packaged_model, is_installed
+from equipoise.models.embedder import embedder
 
 FLOP_PER_TOKEN = 2 * 6 * (4 * 384**2 + 2 * 384 * 1536)
 """The matrix products of MiniLM's six layers; attention between tokens comes on top, 10 % at 250 tokens."""
 
-FIRST_VECTOR = "from equipoise.embed.model import embedder; embedder('minilm', cache=False).embed(['first'])"
-FIRST_OF_PEER = (
-    "from sentence_transformers import SentenceTransformer as S; S({!r}, device='cpu').encode(['first'])"
-)
+FIRST_VECTOR = "from equipoise.models.embedder import embedder; embedder('minilm', cache=False).embed(['first'])"
+FIRST_OF_PEER = "from sentence_transformers import SentenceTransformer as S; S({!r}, device='cpu').encode(['first'])"
 
 
 def rows(quick: bool) -> list[Row]:
@@ -94,10 +92,8 @@ def start(times: int) -> Row:
 def wordllama(count: int) -> list[Row]:
     """Short and long texts; both tokenise on one thread."""
     tokenizers, arrays = import_module("tokenizers"), import_module("safetensors.numpy")
-    files = packaged("wordllama")
-    tokenizer = tokenizers.Tokenizer.from_file(
-        str(files.path("tokenizers/l2_supercat_tokenizer_config.json"))
-    )
+    files = find_packaged_model("wordllama")
+    tokenizer = tokenizers.Tokenizer.from_file(str(files.path("tokenizers/l2_supercat_tokenizer_config.json")))
     table = next(iter(arrays.load_file(files.path("weights/l2_supercat_256.safetensors")).values()))
     library = import_module("wordllama.inference").WordLlamaInference(table, tokenizer)
     return _beside("WordLlama", embedder("wordllama", cache=False).embed, library.embed, count, count // 20)
@@ -118,7 +114,7 @@ def memory(count: int) -> Row:
 def mixed(count: int, shortest: int, longest: int) -> list[str]:
     """Texts of words that are one token each to MiniLM, all lengths alike often."""
     rng = np.random.default_rng(0)
-    lines = packaged("minilm").path("model/vocab.txt").read_text(encoding="utf-8").split("\n")
+    lines = find_packaged_model("minilm").path("model/vocab.txt").read_text(encoding="utf-8").split("\n")
     words = np.array([word for word in lines if word.isascii() and word.isalpha() and len(word) > 2])
     lengths = rng.integers(shortest - 2, longest - 1, count)
     return [" ".join(rng.choice(words, size=length)) for length in lengths]
@@ -147,7 +143,7 @@ def _beside(
 
 
 def _folder() -> str:
-    return str(packaged("minilm").folder / "model")
+    return str(find_packaged_model("minilm").folder / "model")
 
 
 def _importable(module: str) -> bool:

@@ -14,7 +14,7 @@ def main() -> None:
     """Make the texts and embed them; all that is imported for it counts too."""
 
     def work() -> object:
-        from equipoise.embed.model import embedder
+        from equipoise.models.embedder import embedder
 
         texts = [f"short text number {number} of many" for number in range(int(sys.argv[1]))]
         return texts, embedder("wordllama", cache=False).embed(texts)

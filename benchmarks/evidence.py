@@ -52,9 +52,7 @@ def _from_dicts(size: tuple[int, int, int], times: int) -> list[Row]:
 
 
 def _memory(size: tuple[int, int, int]) -> Row:
-    mine, theirs = (
-        number_printed_by("benchmarks.memory", who, *map(str, size)) for who in ("ours", "pytrec_eval")
-    )
+    mine, theirs = (number_printed_by("benchmarks.memory", who, *map(str, size)) for who in ("ours", "pytrec_eval"))
     task = f"extra memory of the same, {size_name(*size)}"
     return Row(task, mine, "pytrec_eval", theirs, LESS_MEMORY, unit="MB")
 
@@ -63,9 +61,7 @@ def _from_arrays(size: tuple[int, int, int], times: int) -> Row:
     results = Results.of_size(*size)
     pairs = results.as_pairs()
     ranx, by_ranx = fastest(lambda: peers.by_ranx_from_arrays(*pairs), times=times)
-    mine, values = fastest(
-        lambda: peers.ours(Ranking.from_lists(results.retrieved, results.relevant)), times=times
-    )
+    mine, values = fastest(lambda: peers.ours(Ranking.from_lists(results.retrieved, results.relevant)), times=times)
     peers.refuse_difference(peers.matrix_of_ours(values), peers.matrix_of_ranx(by_ranx), "ranx")
     target = DEEP_ARRAYS_TARGET if size[1] >= 1_000 else ARRAYS_TARGET
     return Row(f"21 metrics from arrays, {size_name(*size)}", mine, "ranx, compiled", ranx, target)

@@ -13,10 +13,17 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.data.annotated import read_annotated
-from equipoise.ontology.index.search import TermSystem
-from equipoise.ontology.load import load_ontology
-from equipoise.tasks.extract import Candidates, Document, candidates, chunked, predict, retrieved
+from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
+from equipoise.domains.phenotypes.extraction.candidates import (
+    Candidates,
+    ClinicalText,
+    retrieve_candidates,
+    retrieve_for_spans,
+    split_documents,
+)
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
 COPIES = 4
 """How often the notes are read, each copy with words of its own, so that no chunk is met twice."""
@@ -34,7 +41,7 @@ def rows(quick: bool) -> list[Row]:
     for spec, (package, target) in SPECS.items():
         if package and not find_spec(package):
             continue
-        system = TermSystem(spec, ontology)
+        system = TermRetriever(spec, ontology)
         system.search(["a word"], 1)
         found = batched(copies, system, target, lines)
     if found is not None:
@@ -42,23 +49,23 @@ def rows(quick: bool) -> list[Row]:
     return lines
 
 
-def notes(copies: int) -> tuple[Document, ...]:
+def notes(copies: int) -> tuple[ClinicalText, ...]:
     """The sample notes with numbers that were never used before: no cache knows their chunks."""
     first = time_ns()
     return tuple(
-        Document(f"{each.id}-{copy}", each.text.replace(". ", f" in case {copy}. "), each.language)
+        ClinicalText(f"{each.id}-{copy}", each.text.replace(". ", f" in case {copy}. "), each.language)
         for copy in range(first, first + copies)
-        for each in read_annotated("notes").documents
+        for each in read_annotated_corpus("notes").documents
     )
 
 
-def batched(copies: int, system: TermSystem, target: float | None, lines: list[Row]) -> Candidates:
+def batched(copies: int, system: TermRetriever, target: float | None, lines: list[Row]) -> Candidates:
     """One batch of all chunks against a call for each chunk, and that both find the same."""
-    ours, _ = fastest(lambda: candidates(notes(copies), system), times=2)
+    ours, _ = fastest(lambda: retrieve_candidates(notes(copies), system), times=2)
     documents = notes(copies)
-    chunks = chunked(documents)
-    theirs, single = fastest(lambda: [retrieved(documents, [chunk], system) for chunk in chunks], times=1)
-    found = candidates(documents, system)
+    chunks = split_documents(documents)
+    theirs, single = fastest(lambda: [retrieve_for_spans(documents, [chunk], system) for chunk in chunks], times=1)
+    found = retrieve_candidates(documents, system)
     alone = np.concatenate([each.scores for each in single])
     same = np.allclose(alone, found.scores, atol=1e-5)
     rate = len(documents) / ours
@@ -81,8 +88,7 @@ def sweep(found: Candidates, batch: Row) -> Row:
 
     def every() -> int:
         return sum(
-            len(predict(found, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS))
-            for trial in range(TRIALS)
+            len(predict(found, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS)) for trial in range(TRIALS)
         )
 
     seconds, _ = fastest(every, times=2)

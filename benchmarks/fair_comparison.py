@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import equipoise.data
+import equipoise.io
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.data.fixture import read_fixture
-from equipoise.embed.local.packaged import is_installed, packaged
-from equipoise.recipes.fair.compare import optimize_model
+from equipoise.domains.fair.experiment import optimize_model
+from equipoise.domains.fair.questions import read_questions
+from equipoise.models.backends.model_files import find_packaged_model, is_installed
 
 PEER = "embedding-eval 0.2.0"
-SAMPLE = Path(equipoise.data.__file__).parent / "samples" / "timekeeping"
+SAMPLE = Path(equipoise.io.__file__).parent / "samples" / "timekeeping"
 QUESTIONS = 712
 """As many as the study behind the peer asks, made from the sentences of the same document."""
 
@@ -98,10 +98,8 @@ def by_peer(model: Model, text: str, asked: Sequence[Pair], grid: dict[str, list
 def wordllama() -> Callable[[list[str]], Vectors]:
     """The static model by its own library, for both."""
     tokenizers, arrays = import_module("tokenizers"), import_module("safetensors.numpy")
-    files = packaged("wordllama")
-    tokenizer = tokenizers.Tokenizer.from_file(
-        str(files.path("tokenizers/l2_supercat_tokenizer_config.json"))
-    )
+    files = find_packaged_model("wordllama")
+    tokenizer = tokenizers.Tokenizer.from_file(str(files.path("tokenizers/l2_supercat_tokenizer_config.json")))
     table = next(iter(arrays.load_file(files.path("weights/l2_supercat_256.safetensors")).values()))
     library = import_module("wordllama.inference").WordLlamaInference(table, tokenizer)
     return lambda texts: library.embed(list(texts))
@@ -111,16 +109,13 @@ def minilm() -> Callable[[list[str]], Vectors]:
     """MiniLM by sentence-transformers, as the peer runs it, for both; one thread."""
     import_module("torch").set_num_threads(1)
     library = import_module("sentence_transformers")
-    model = library.SentenceTransformer(str(packaged("minilm").folder / "model"), device="cpu")
+    model = library.SentenceTransformer(str(find_packaged_model("minilm").folder / "model"), device="cpu")
     return lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
 
 
 def sample() -> list[Pair]:
     """The questions that come with the document."""
-    return [
-        {"question": each.question, "answer": each.answer}
-        for each in read_fixture(SAMPLE / "questions.jsonl")
-    ]
+    return [{"question": each.question, "answer": each.answer} for each in read_questions(SAMPLE / "questions.jsonl")]
 
 
 def cloze(text: str, count: int) -> list[Pair]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
-from equipoise.evidence.from_device import ranking_from_points_on
-from equipoise.geometry import geometry
-from equipoise.geometry.device import DeviceSearch, best_on_device
-from equipoise.hierarchy.links import Links
-from equipoise.hierarchy.riemann.whole import WholeSchedule, train_whole
+from equipoise.domains.accounts.training.torch_backend import WholeSchedule, train_whole
+from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
+from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
+from equipoise.geometry.spaces import geometry
+from equipoise.io.dag import Links
 
 SIDE = 8192
 CORPUS, QUERIES, DIMS, K = 1_000_000, 10_000, 384, 100
@@ -95,11 +95,11 @@ def _search(precision: str, rate: float, copied: float) -> list[str]:
     rng = np.random.default_rng(0)
     corpus = rng.standard_normal((CORPUS, DIMS), dtype=np.float32)
     queries = rng.standard_normal((QUERIES, DIMS), dtype=np.float32)
-    search, left = DeviceSearch.of(queries, corpus, "dot", "cuda", precision)
+    search, left = GpuSearch.of(queries, corpus, "dot", "cuda", precision)
 
     def best() -> None:
         for _, block in search.blocks(left, 8 << 30):
-            best_on_device(block, K)
+            top_k_gpu(block, K)
 
     seconds = seconds_on_gpu(best, times=3)
     work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES
@@ -119,9 +119,7 @@ def _tree(path: str) -> list[list[str]]:
     points, closure = held["start"], held["closure"].astype(np.int64)
     pairs = np.concatenate([closure, closure[:, ::-1]])
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-    seconds = seconds_on_gpu(
-        lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2
-    )
+    seconds = seconds_on_gpu(lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2)
     ranking = ranking_from_points_on("cuda", points, pairs, geometry("lorentz"))
     mean = float(np.mean(ranking.ranks))
     found = [

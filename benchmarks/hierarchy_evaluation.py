@@ -20,15 +20,15 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
-from equipoise.evidence.counts_of_points import TILE
-from equipoise.evidence.from_points import ranking_from_points
-from equipoise.geometry import geometry
-from equipoise.hierarchy.embedded import Embedded, read_vectors
-from equipoise.hierarchy.embedders import embedder
-from equipoise.hierarchy.sources.wordnet import read_wordnet
-from equipoise.hierarchy.tree import Tree
-from equipoise.metrics.parse import parse
-from equipoise.tasks.reconstruct import Reconstruction, reconstruct
+from equipoise.domains.accounts.embedders import tree_embedder
+from equipoise.domains.accounts.reconstruction import Reconstruction, reconstruct
+from equipoise.domains.accounts.trees.formats import read_wordnet
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
+from equipoise.evidence.kernels.point_counts import TILE
+from equipoise.evidence.ranking_among_points import ranking_among_points
+from equipoise.geometry.spaces import geometry
+from equipoise.metrics.parser import parse_metrics
 from equipoise.types import Floats
 
 DIM, EPOCHS = 10, 60
@@ -55,10 +55,8 @@ def material(quick: bool, path: str = "") -> Material:
     """Vectors of a file, or trained for a while: the figures say how good they are."""
     tree = read_wordnet("verb" if quick else "noun")
     if path:
-        return Material(tree, read_vectors(path, "lorentz").vectors)
-    return Material(
-        tree, embedder("lorentz", train_on="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors
-    )
+        return Material(tree, read_node_vectors(path, "lorentz").vectors)
+    return Material(tree, tree_embedder("lorentz", train_on="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:
@@ -127,14 +125,14 @@ def evaluated(given: Material, relation: str = "closure") -> Reconstruction:
 
 def figures(found: Reconstruction) -> dict[str, float]:
     """The figures of a reconstruction."""
-    told = {name: parse(name)[0].measure(found.ranking).value for name in FIGURES}
-    return told | {"Spearman": parse("NormDepth")[0].measure(found.space).value}
+    told = {name: parse_metrics(name)[0].measure(found.ranking).value for name in FIGURES}
+    return told | {"Spearman": parse_metrics("NormDepth")[0].measure(found.space).value}
 
 
 def ranks_alone(given: Material, *, compiled: bool) -> None:
     """What takes the time of an evaluation, one way or the other."""
     pairs = given.tree.pairs("closure")
-    ranking_from_points(given.vectors, pairs, geometry("lorentz"), compiled=compiled)
+    ranking_among_points(given.vectors, pairs, geometry("lorentz"), compiled=compiled)
 
 
 def products_alone(vectors: Floats, kind: str, half: bool) -> None:
@@ -211,7 +209,7 @@ def _megabytes(given: Material, quick: bool) -> float:
     """The extra memory in a fresh process that has read the same tree and the same vectors."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "vectors.npz"
-        Embedded(given.tree.ids, given.tree.names, given.vectors, "lorentz").write(kept)
+        NodeVectors(given.tree.ids, given.tree.names, given.vectors, "lorentz").write(kept)
         words = ["--memory", "--vectors", str(kept), *(["--quick"] if quick else [])]
         return number_printed_by("benchmarks.hierarchy_evaluation", *words)
 
@@ -220,9 +218,7 @@ def main() -> None:
     """Print the lines, or the extra memory of one evaluation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="verbs instead of nouns")
-    parser.add_argument(
-        "--vectors", default="", help="vectors of the nouns (or verbs) in the order of the tree"
-    )
+    parser.add_argument("--vectors", default="", help="vectors of the nouns (or verbs) in the order of the tree")
     parser.add_argument("--memory", action="store_true", help="only print the extra MB of one evaluation")
     chosen = parser.parse_args()
     if chosen.memory:

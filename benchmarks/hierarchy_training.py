@@ -18,11 +18,11 @@ from time import process_time
 import numpy as np
 
 from benchmarks.row import Row
-from equipoise.hierarchy.embedders import embedder
-from equipoise.hierarchy.sources.wordnet import FOLDER, read_wordnet
-from equipoise.hierarchy.tree import Tree
-from equipoise.metrics.parse import parse
-from equipoise.tasks.reconstruct import reconstruct
+from equipoise.domains.accounts.embedders import tree_embedder
+from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.trees.formats import FOLDER, read_wordnet
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.metrics.parser import parse_metrics
 from equipoise.types import Floats
 
 SPEED_TARGET = 20.0
@@ -73,7 +73,7 @@ def rows(quick: bool) -> list[Row]:
     """Nothing is measured without WordNet. The first call compiles, which is not counted."""
     if not FOLDER.is_dir():
         return []
-    embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
+    tree_embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
     lines = []
     if find_spec("gensim"):
         lines += [to_the_same_precision(case) for case in ((MAMMALS,) if quick else (MAMMALS, NOUNS))]
@@ -96,9 +96,7 @@ def to_the_same_precision(case: Case) -> Row:
     return Row(task, ours.seconds, PEER, theirs.seconds, SPEED_TARGET, note=note)
 
 
-def qualities(
-    case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "poincare", "euclidean")
-) -> list[Row]:
+def qualities(case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "poincare", "euclidean")) -> list[Row]:
     """MR and MAP of each geometry with about the same CPU time, trained on what is judged; without a peer."""
     tree = case.tree()
     rows = []
@@ -114,7 +112,7 @@ def qualities(
 def trained(tree: Tree, name: str, dim: int, epochs: int, relation: str) -> Figures:
     """An embedder of ours, from the tree with its closure to the vectors."""
     start = process_time()
-    made = embedder(name, epochs=epochs, train_on=relation).fit(tree, dim)
+    made = tree_embedder(name, epochs=epochs, train_on=relation).fit(tree, dim)
     return judged(tree, made.vectors, made.geometry, process_time() - start, relation)
 
 
@@ -136,12 +134,12 @@ def by_peer(tree: Tree, case: Case) -> Figures:
 def judged(tree: Tree, vectors: Floats, space: str, seconds: float, relation: str) -> Figures:
     """By our own evaluation, which treats both alike."""
     ranking = reconstruct(tree, vectors, space, relation=relation).ranking
-    rank, precision = (float(parse(name)[0].measure(ranking).value) for name in ("MR(filtered)", "MAP"))
+    rank, precision = (float(parse_metrics(name)[0].measure(ranking).value) for name in ("MR(filtered)", "MAP"))
     return Figures(rank, precision, seconds)
 
 
 if __name__ == "__main__":
-    embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
+    tree_embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
     for chosen in sys.argv[1:]:
         name, space, relation = [*chosen.split(":"), "", ""][:3]
         for row in qualities(CASES[name], relation or "ancestors", *([(space,)] if space else [])):

@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.stores import DIMS, points, specs
-from equipoise.embed.stores import store
-from equipoise.stats.numbers import figure, span
-from equipoise.tasks.index_quality import index_quality
+from equipoise.models.stores import open_store
+from equipoise.stats.formatting import format_interval, format_value
+from equipoise.tasks.index_quality import measure_index
 
 K = 10
 HEAD = (
@@ -33,19 +33,19 @@ def curve(quick: bool) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = [HEAD]
     with TemporaryDirectory() as folder, ExitStack() as servers:
         for name, spec, options in specs(Path(folder), servers):
-            with store(spec, dims=DIMS, **options) as held:
-                found = index_quality(held, corpus, queries, K)
+            with open_store(spec, dims=DIMS, **options) as held:
+                found = measure_index(held, corpus, queries, K)
             result = found.result(name)
             recall = result[f"IndexRecall@{K}"]
             waits = (result[f"Latency(p{percentile})"].value for percentile in (50, 95, 99))
             lines.append(
                 (
                     f"{name}, {len(corpus):,} x {DIMS}",
-                    figure(recall.value, 4),
-                    span(recall.interval, 4),
-                    *(figure(wait, 2) for wait in waits),
-                    figure(found.throughput, 0),
-                    figure(found.fill_seconds + found.build_seconds, 2),
+                    format_value(recall.value, 4),
+                    format_interval(recall.interval, 4),
+                    *(format_value(wait, 2) for wait in waits),
+                    format_value(found.throughput, 0),
+                    format_value(found.fill_seconds + found.build_seconds, 2),
                 )
             )
     return lines

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.stats.resample import mean_intervals
+from equipoise.stats.mean_intervals import mean_intervals
 
 METRICS, RESAMPLES, TARGET = 21, 1_000, 10.0
 SIZES = (1_000, 10_000, 100_000)
@@ -28,9 +28,7 @@ def rows(quick: bool) -> list[Row]:
 def _row(units: int, peer_metrics: int) -> Row:
     values = np.random.default_rng(0).beta(2.0, 3.0, (units, METRICS))
     task = f"bootstrap intervals, {METRICS} metrics, {units:,} units, {RESAMPLES:,} resamples"
-    seconds, ours = fastest(
-        lambda: mean_intervals(values, resamples=RESAMPLES, rng=np.random.default_rng(1)), times=5
-    )
+    seconds, ours = fastest(lambda: mean_intervals(values, resamples=RESAMPLES, rng=np.random.default_rng(1)), times=5)
     if units > LARGEST_FOR_SCIPY:
         return Row(task, seconds, note="scipy's jackknife would take hours")
     spent = []
@@ -39,9 +37,7 @@ def _row(units: int, peer_metrics: int) -> Row:
         apart = max(abs(ends.low - ours[column].low), abs(ends.high - ours[column].high))
         assert apart <= 0.1 * ours[column].width, f"the ends are {apart:g} apart"
         spent.append(taken)
-    return Row(
-        task, seconds, "scipy.stats.bootstrap, a call a metric", METRICS * float(np.mean(spent)), TARGET
-    )
+    return Row(task, seconds, "scipy.stats.bootstrap, a call a metric", METRICS * float(np.mean(spent)), TARGET)
 
 
 def _by_scipy(values: Any) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.embed.lexical.bm25 import BM25
-from equipoise.embed.lexical.leading import leading_columns
-from equipoise.embed.lexical.tfidf import Tfidf
+from equipoise.geometry.topk import leading_columns_of
+from equipoise.models.lexical import BM25Retriever, TfidfRetriever
 
 WORDS = r"\w+"
 K = 10
@@ -58,14 +57,12 @@ def by_bm25s(documents: list[str], queries: list[str], quick: bool) -> list[Row]
         return model
 
     def asked() -> Any:
-        tokens = bm25s.tokenize(
-            queries, stopwords=[], token_pattern=WORDS, show_progress=False, return_ids=False
-        )
+        tokens = bm25s.tokenize(queries, stopwords=[], token_pattern=WORDS, show_progress=False, return_ids=False)
         return model.retrieve(tokens, k=K, show_progress=False).scores
 
     times = 1 if quick else 3
     theirs, model = fastest(built, times=times)
-    ours, fitted = fastest(lambda: BM25().fit(documents), times=times)
+    ours, fitted = fastest(lambda: BM25Retriever().fit(documents), times=times)
     their_search, their_scores = fastest(asked, times=times)
     our_search, found = fastest(lambda: fitted.search(queries, K), times=times)
     refuse_difference(found.scores, their_scores, 1e-4, "bm25s")
@@ -94,10 +91,8 @@ def by_rank_bm25(documents: list[str], queries: list[str]) -> list[Row]:
     from rank_bm25 import BM25Okapi
 
     theirs, model = fastest(lambda: BM25Okapi([text.split() for text in documents]), times=1)
-    ours, fitted = fastest(lambda: BM25().fit(documents), times=1)
-    their_search, _ = fastest(
-        lambda: [np.argsort(-model.get_scores(q.split()))[:K] for q in queries], times=1
-    )
+    ours, fitted = fastest(lambda: BM25Retriever().fit(documents), times=1)
+    their_search, _ = fastest(lambda: [np.argsort(-model.get_scores(q.split()))[:K] for q in queries], times=1)
     our_search, _ = fastest(lambda: fitted.search(queries, K), times=1)
     size = f"{len(documents):,} documents"
     return [
@@ -122,11 +117,11 @@ def by_scikit_learn(documents: list[str], queries: list[str], kind: str, quick: 
 
     def asked() -> Any:
         vectoriser, table = model
-        return leading_columns((vectoriser.transform(queries) @ table).toarray(), K)[1]
+        return leading_columns_of((vectoriser.transform(queries) @ table).toarray(), K)[1]
 
     times = 1 if quick else 3
     theirs, model = fastest(built, times=times)
-    ours, fitted = fastest(lambda: Tfidf().fit(documents), times=times)
+    ours, fitted = fastest(lambda: TfidfRetriever().fit(documents), times=times)
     their_search, their_scores = fastest(asked, times=times)
     our_search, found = fastest(lambda: fitted.search(queries, K), times=times)
     refuse_difference(found.scores, their_scores, 1e-9, "scikit-learn")

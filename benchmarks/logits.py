@@ -11,9 +11,9 @@ from benchmarks.retrieval import CUTOFFS
 from benchmarks.row import Row
 from benchmarks.timing import fastest
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.parse import parse
+from equipoise.metrics.parser import parse_metrics
 
-METRICS = parse(["Acc@{1,3,5,10}", "MRR", "nDCG@10"])
+METRICS = parse_metrics(["Acc@{1,3,5,10}", "MRR", "nDCG@10"])
 TORCH_TARGET, SKLEARN_TARGET = 4.0, 100.0
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from benchmarks.retrieval import CUTOFFS, METRICS, Dicts
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.parse import parse
+from equipoise.metrics.parser import parse_metrics
 
 TREC_NAMES = ("success", "ndcg_cut", "recall", "P", "map_cut")
 RANX_NAMES = ("hit_rate", "ndcg", "recall", "precision", "map")
-OURS = parse(METRICS)
+OURS = parse_metrics(METRICS)
 RANX_METRICS = ["mrr"] + [f"{name}@{k}" for name in RANX_NAMES for k in CUTOFFS]
 
 Floats = NDArray[np.float64]

@@ -22,22 +22,21 @@ import numpy as np
 from benchmarks.phenotypes_chroma import beside_chroma
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.data.cases import read_cases
-from equipoise.embed.encoder import Vectors
-from equipoise.embed.model import embedder
-from equipoise.embed.retriever import retriever
+from equipoise.domains.phenotypes.cases import read_cases
+from equipoise.domains.phenotypes.index import int8_prefilter
+from equipoise.domains.phenotypes.index.aggregation import n_columns_read, parse_strategy
+from equipoise.domains.phenotypes.index.build import build_index_with_report
+from equipoise.domains.phenotypes.index.int8_prefilter import int8_product
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.term_texts import TermTexts, term_texts
+from equipoise.domains.phenotypes.ontology.max_similarity import with_max_similarity
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology.similarity import term_similarity
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.parse import parse
-from equipoise.ontology.index import screen
-from equipoise.ontology.index.aggregate import columns_needed, strategy_of
-from equipoise.ontology.index.build import build_report
-from equipoise.ontology.index.components import Components, components
-from equipoise.ontology.index.rounded import product_of_bytes
-from equipoise.ontology.index.search import Found, TermSystem
-from equipoise.ontology.load import load_ontology
-from equipoise.ontology.nearness import with_similarity
-from equipoise.ontology.ontology import Ontology
-from equipoise.ontology.similarity import similarity
+from equipoise.metrics.parser import parse_metrics
+from equipoise.models.embedder import embedder
+from equipoise.models.encoder import Vectors
+from equipoise.models.retriever import retriever
 
 DIMS, K = 512, 10
 PRODUCT = "numpy, the matrix product alone"
@@ -55,7 +54,7 @@ def rows(quick: bool) -> list[Row]:
 
 def searching(ontology: Ontology, quick: bool) -> list[Row]:
     """Batched exact search with each strategy, and the same index in Chroma."""
-    texts = components(ontology)
+    texts = term_texts(ontology)
     corpus, queries = points(len(texts), 100 if quick else 1_000)
     lines = beside_product(Planted.of(ontology, corpus, queries), texts)
     if find_spec("chromadb"):
@@ -65,11 +64,11 @@ def searching(ontology: Ontology, quick: bool) -> list[Row]:
     return lines
 
 
-def beside_product(planted: Planted, texts: Components) -> list[Row]:
+def beside_product(planted: Planted, texts: TermTexts) -> list[Row]:
     """A strategy that reads no definitions multiplies fewer vectors, and is measured beside those."""
     lines = []
     for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
-        read = planted.corpus[: columns_needed(texts, strategy_of(strategy))]
+        read = planted.corpus[: n_columns_read(texts, parse_strategy(strategy))]
         asked = f"{len(planted.queries):,} queries"
         size = f"{strategy}: {asked}, {texts.terms:,} terms, {len(read):,} x {read.shape[1]}"
         bare, _ = fastest(partial(bare_product, planted.queries, read), times=3)
@@ -82,7 +81,7 @@ def beside_product(planted: Planted, texts: Components) -> list[Row]:
     return lines
 
 
-def chroma(planted: Planted, texts: Components, what: str) -> list[Row]:
+def chroma(planted: Planted, texts: TermTexts, what: str) -> list[Row]:
     """The default strategy beside Chroma; ours is the faster of the two ways, and the note has the other."""
     plain, found = planted.searched("label_synonyms_max", with_torch=False)
     fast = planted.searched("label_synonyms_max")[0] if screens() else plain
@@ -94,7 +93,7 @@ def chroma(planted: Planted, texts: Components, what: str) -> list[Row]:
 
 def screens() -> bool:
     """Whether torch is here, loaded from now on, and multiplies bytes fast on this processor."""
-    return bool(find_spec("torch")) and bool(import_module("torch")) and product_of_bytes(DIMS) is not None
+    return bool(find_spec("torch")) and bool(import_module("torch")) and int8_product(DIMS) is not None
 
 
 def building(ontology: Ontology, terms: int) -> list[Row]:
@@ -105,8 +104,8 @@ def building(ontology: Ontology, terms: int) -> list[Row]:
     labels = tuple(f"{label} (new)" if not place % 100 else label for place, label in enumerate(small.labels))
     release = replace(small, labels=labels, release="next")
     with TemporaryDirectory() as folder, embedder("use", cache=False) as model:
-        built = build_report(small, model, Path(folder), multi=True).report
-        again = build_report(release, model, Path(folder), multi=True).report
+        built = build_index_with_report(small, model, Path(folder), multi=True).report
+        again = build_index_with_report(release, model, Path(folder), multi=True).report
     task = f"index of {terms:,} terms by USE, {built.texts:,} texts"
     return [
         Row(f"build {task}", built.seconds, "in the model", built.embedding_seconds, 1 / 0.95, "within"),
@@ -126,12 +125,12 @@ def near_misses(ontology: Ontology, cases: int = 1_000, depth: int = 10) -> Row:
     rng = np.random.default_rng(0)
     retrieved = np.array([rng.choice(len(ontology), depth, replace=False) for _ in range(cases)])
     expected = rng.integers(len(ontology), size=(cases, 1)).tolist()
-    alike = similarity(ontology)
+    alike = term_similarity(ontology)
     ranking = Ranking.from_ranks([depth + 1] * cases, candidates=len(ontology))
-    metrics: list[Any] = list(parse("MaxOntSim@{1,3,5,10}"))
+    metrics: list[Any] = list(parse_metrics("MaxOntSim@{1,3,5,10}"))
 
     def work() -> list[Any]:
-        near = with_similarity(ranking, retrieved, None, expected, alike, chance=False)
+        near = with_max_similarity(ranking, retrieved, None, expected, alike, chance=False)
         return [metric.per_unit(near) for metric in metrics]
 
     seconds, _ = fastest(work, times=3)
@@ -147,7 +146,7 @@ def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
     return unit[:count], unit[count:]
 
 
-def real(ontology: Ontology, texts: Components) -> Planted:
+def real(ontology: Ontology, texts: TermTexts) -> Planted:
     """The vectors of USE, and those of the texts of our own cases."""
     asked = [case.text for language in ("english", "german") for case in read_cases(language)]
     with embedder("use", cache=False) as model:
@@ -180,7 +179,7 @@ def first_terms(ontology: Ontology, count: int) -> Ontology:
 class Planted:
     """A term system whose model knows the vector of every text, and the vectors of its queries."""
 
-    def __init__(self, system: TermSystem, queries: Vectors) -> None:
+    def __init__(self, system: TermRetriever, queries: Vectors) -> None:
         self.system, self.queries = system, queries
         # Texts that several terms share have one vector.
         self.corpus: Vectors = system.fitted.vectors  # type: ignore[attr-defined]
@@ -188,14 +187,14 @@ class Planted:
     @classmethod
     def of(cls, ontology: Ontology, corpus: Vectors, queries: Vectors) -> Planted:
         """A system over the components of an ontology, whose vectors are given."""
-        model = _Looked(components(ontology).texts, corpus, queries)
-        return cls(TermSystem(retriever(model, cache=False), ontology), queries)
+        model = _Looked(term_texts(ontology).texts, corpus, queries)
+        return cls(TermRetriever(retriever(model, cache=False), ontology), queries)
 
-    def searched(self, strategy: str, with_torch: bool = True) -> tuple[float, Found]:
+    def searched(self, strategy: str, with_torch: bool = True) -> tuple[float, TermHits]:
         """The seconds of a search for all queries, and what it found."""
         chosen = self.system.with_strategy(strategy)
         asked = [f"query {number}" for number in range(len(self.queries))]
-        hidden = nullcontext() if with_torch else patch.object(screen, "product_of_bytes", lambda dims: None)
+        hidden = nullcontext() if with_torch else patch.object(int8_prefilter, "int8_product", lambda dims: None)
         with hidden:
             chosen.search(asked, K)
             return fastest(partial(chosen.search, asked, K), times=4)

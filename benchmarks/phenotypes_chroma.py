@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.embed.encoder import Vectors
-from equipoise.geometry import Points
-from equipoise.ontology.index.components import Components, Kind
+from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts
+from equipoise.geometry.base import PointArray
+from equipoise.models.encoder import Vectors
 
 ENOUGH = 0.999
 TARGET = 5.0
@@ -44,7 +44,7 @@ NAMES = (Setting(100, 200), *(Setting(ef, 50) for ef in (100, 400, 600, 800, 1_6
 
 
 def beside_chroma(
-    texts: Components, corpus: Vectors, queries: Vectors, best: Points, ours: Row, plain: float
+    texts: TermTexts, corpus: Vectors, queries: Vectors, best: PointArray, ours: Row, plain: float
 ) -> list[Row]:
     """The best terms among the components that Chroma returns, all queries in one batch.
 
@@ -76,7 +76,7 @@ def beside_chroma(
 
 
 def _asked(
-    texts: Components, corpus: Vectors, queries: Vectors, settings: Sequence[Setting]
+    texts: TermTexts, corpus: Vectors, queries: Vectors, settings: Sequence[Setting]
 ) -> Iterator[tuple[Setting, float, Any]]:
     """The seconds and the answer of each setting."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -88,17 +88,15 @@ def _asked(
             with _collection(folder) as held:
                 held.query(query_embeddings=queries[:1], n_results=1)
                 for each in some:
-                    where = {"where": {"kind": {"$ne": int(Kind.DEFINITION)}}} if each.filtered else {}
+                    where = {"where": {"kind": {"$ne": int(ComponentKind.DEFINITION)}}} if each.filtered else {}
                     asked = {"query_embeddings": queries, "n_results": each.depth, "include": ["distances"]}
                     seconds, hits = fastest(partial(held.query, **asked, **where), times=2)
                     yield each, seconds, hits
 
 
-def _fill(folder: Path, texts: Components, corpus: Vectors, at_once: int = 5_000) -> None:
+def _fill(folder: Path, texts: TermTexts, corpus: Vectors, at_once: int = 5_000) -> None:
     with _client(str(folder)) as client:
-        held = client.create_collection(
-            "terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}}
-        )
+        held = client.create_collection("terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}})
         for first in range(0, len(corpus), at_once):
             part = range(first, min(first + at_once, len(corpus)))
             held.add(
@@ -126,12 +124,12 @@ def _client(folder: str) -> Iterator[Any]:
         client.close()
 
 
-def _recall(texts: Components, hits: Any, best: Points) -> float:
+def _recall(texts: TermTexts, hits: Any, best: PointArray) -> float:
     """The share of the first terms that score as well as the exact ones; a term that ties is as good."""
     shares = []
     for names, distances, scores in zip(hits["ids"], hits["distances"], best, strict=True):
         columns = np.array(names, dtype=np.int64)
-        named = texts.kind[columns] != Kind.DEFINITION
+        named = texts.kind[columns] != ComponentKind.DEFINITION
         _, places = np.unique(texts.term[columns[named]], return_index=True)
         found = 1.0 - np.array(distances)[named][np.sort(places)[: len(scores)]]
         shares.append((found >= scores[-1] - 1e-5).sum() / len(scores))

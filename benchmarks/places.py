@@ -32,8 +32,8 @@ from benchmarks.timing import (
     number_printed_by,
     seconds_on_gpu,
 )
-from equipoise.recipes.places import calculate_correct_total_prediction
-from equipoise.tasks.classify.threads import shared_out
+from equipoise.domains.places.training_loop import calculate_correct_total_prediction
+from equipoise.evidence.kernels.rank_counts_compiled import map_row_ranges
 
 SIZES = ((20_000, 1_000), (5_000, 50_000))
 SORTING_TARGET, READ_TARGET, MEMORY_TARGET = 4.0, 1.1, 500.0
@@ -69,9 +69,7 @@ def _speed(units: int, classes: int) -> list[Row]:
     ]
 
 
-def _compiled(
-    task: str, logits: NDArray[Any], targets: NDArray[Any], sums: NDArray[Any]
-) -> tuple[float, list[Row]]:
+def _compiled(task: str, logits: NDArray[Any], targets: NDArray[Any], sums: NDArray[Any]) -> tuple[float, list[Row]]:
     """One thread beside the reads that numpy offers: the seconds of the fastest of these, and the rows."""
     swift = partial(calculate_correct_total_prediction, compiled=True)
     swift(logits[:2], targets[:2])  # compiled here
@@ -100,7 +98,7 @@ def _threaded(task: str, logits: NDArray[Any], targets: NDArray[Any]) -> list[Ro
             lambda: calculate_correct_total_prediction(logits, targets, compiled=True),
             logits.max,
             lambda: max(pool.map(np.max, np.array_split(logits, count))),
-            lambda: max(shared_out(lambda part: logits[slice(*part)].max(), len(logits), logits[0].nbytes)),
+            lambda: max(map_row_ranges(lambda part: logits[slice(*part)].max(), len(logits), logits[0].nbytes)),
             times=4 * _times(logits),
             clock=perf_counter,
         )
@@ -178,7 +176,7 @@ def _write_with_holes(path: Path, units: int) -> None:
 
 def megabytes_of_file(path: str) -> float:
     """The memory that scoring a file takes."""
-    from equipoise.data.arrays import read_array
+    from equipoise.io.arrays import read_array
 
     def work() -> None:
         logits = read_array(path, ndim=2)
@@ -198,18 +196,16 @@ def _gpu(units: int, classes: int) -> list[Row]:
     """The fused kernel alone, with the way of its counts to the host, and the whole function."""
     import torch
 
-    from equipoise.tasks.classify.fused import counts_on_device, fused_counts, is_fusible
+    from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel, torch_counts, triton_counts
 
     logits = torch.randn((units, classes), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
     targets: Any = torch.arange(units, device="cuda") % classes
-    assert is_fusible(logits)
+    assert supports_fused_kernel(logits)
     copy = seconds_on_gpu(lambda: torch.empty_like(logits).copy_(logits))
     seconds = {
-        "counts, left there,": seconds_on_gpu(lambda: counts_on_device(logits, targets)),
-        "counts": seconds_on_gpu(lambda: fused_counts(logits, targets)),
-        "counts, sums and labels": seconds_on_gpu(
-            lambda: calculate_correct_total_prediction(logits, targets)
-        ),
+        "counts, left there,": seconds_on_gpu(lambda: torch_counts(logits, targets)),
+        "counts": seconds_on_gpu(lambda: triton_counts(logits, targets)),
+        "counts, sums and labels": seconds_on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
     }
     found = []
     for what, taken in seconds.items():

@@ -63,9 +63,7 @@ class Results:
         depth = self.retrieved.shape[1]
         scores = np.broadcast_to(np.arange(depth, 0, -1), self.retrieved.shape)
         gains = np.ones(self.relevant.shape)
-        return np.stack([self.relevant, gains], axis=-1), np.stack([self.retrieved, scores], axis=-1).astype(
-            np.float64
-        )
+        return np.stack([self.relevant, gains], axis=-1), np.stack([self.retrieved, scores], axis=-1).astype(np.float64)
 
 
 def _names(items: NDArray[np.int64]) -> list[str]:

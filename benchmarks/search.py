@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.row import Row
 from benchmarks.timing import number_printed_by
 from equipoise.evidence.ranking import Ranking
-from equipoise.geometry import nearest
+from equipoise.geometry.search import nearest_neighbors
 
 Matrix = NDArray[np.float32]
 K, DIM, RELEVANT = 100, 384, 5
@@ -45,9 +45,7 @@ class Vectors:
         return cls(
             _unit(rng.standard_normal((queries, DIM), dtype=np.float32)),
             _unit(rng.standard_normal((corpus, DIM), dtype=np.float32)),
-            np.sort(
-                rng.integers(0, corpus // RELEVANT, (queries, RELEVANT)) * RELEVANT + np.arange(RELEVANT)
-            ),
+            np.sort(rng.integers(0, corpus // RELEVANT, (queries, RELEVANT)) * RELEVANT + np.arange(RELEVANT)),
         )
 
     @property
@@ -75,9 +73,7 @@ def rows(quick: bool) -> list[Row]:
         note = f"{mine.wall / product.wall:.3g} x of its wall time"
         table.append(Row(task, mine.cpu, PRODUCT, product.cpu, work.target, "within", note=note))
         megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if quick else []))
-        table.append(
-            Row(f"{task}, extra memory", megabytes, target=MEGABYTES_TARGET, goal="below", unit="MB")
-        )
+        table.append(Row(f"{task}, extra memory", megabytes, target=MEGABYTES_TARGET, goal="below", unit="MB"))
         if name == "dot":
             table += [Row(task, mine.cpu, peer, taken[peer].cpu) for peer in PEERS if peer in taken]
     return table
@@ -155,7 +151,7 @@ class Ours:
 
 
 def _nearest(geometry: str) -> Callable[[Vectors], Any]:
-    return lambda vectors: nearest(vectors.queries, vectors.corpus, K, geometry=geometry)
+    return lambda vectors: nearest_neighbors(vectors.queries, vectors.corpus, K, geometry=geometry)
 
 
 def _ranks(vectors: Vectors) -> Ranking:
@@ -204,9 +200,7 @@ def main() -> None:
         ratios = seconds.wall / product.wall, seconds.cpu / product.cpu
         print(f"{task:44} {seconds.wall:8.3f} {ratios[0]:6.3f} {seconds.cpu:8.3f} {ratios[1]:6.3f}")
     for name, work in OURS.items():
-        megabytes = number_printed_by(
-            "benchmarks.search", "--memory", name, *(["--quick"] if chosen.quick else [])
-        )
+        megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if chosen.quick else []))
         print(f"{work.task}, extra memory: {megabytes:.0f} MB")
 
 

@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Row
-from equipoise.embed.encoder import Vectors
-from equipoise.embed.stores import Store, index_recall, store
-from equipoise.geometry import nearest
+from equipoise.geometry.search import nearest_neighbors
+from equipoise.models.encoder import Vectors
+from equipoise.models.stores import open_store
+from equipoise.models.stores.base import VectorStore
+from equipoise.models.stores.recall import index_recall
 
 DIMS, K = 384, 10
 
@@ -27,14 +29,14 @@ DIMS, K = 384, 10
 def rows(quick: bool) -> list[Row]:
     """Two lines a store: fill, and search with recall; the memory store is what they are compared with."""
     corpus, queries = points(2_000 if quick else 10_000, 100 if quick else 500)
-    exact = nearest(queries, corpus, K)
+    exact = nearest_neighbors(queries, corpus, K)
     ids = [str(number) for number in range(len(corpus))]
     size = f"{len(corpus):,} x {DIMS}"
     lines: list[Row] = []
     fill_of_memory = search_of_memory = 0.0
     with TemporaryDirectory() as folder, ExitStack() as servers:
         for name, spec, options in specs(Path(folder), servers):
-            with store(spec, dims=DIMS, **options) as held:
+            with open_store(spec, dims=DIMS, **options) as held:
                 fill = seconds_of_filling(held, ids, corpus, queries)
                 start = perf_counter()
                 held.search(queries, K)
@@ -63,7 +65,7 @@ def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
     return rows[:count], rows[count:]
 
 
-def seconds_of_filling(held: Store, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
+def seconds_of_filling(held: VectorStore, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
     """Until the first answer, since some build their index only then."""
     start = perf_counter()
     for first in range(0, len(ids), 5_000):

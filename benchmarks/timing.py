@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from equipoise.tasks.classify.threads import LIMITS, cores
+from equipoise.evidence.kernels.rank_counts_compiled import LIMITS, available_cores
 
 T = TypeVar("T")
 
@@ -32,9 +32,7 @@ def fastest(work: Callable[[], T], *, times: int) -> tuple[float, T]:
     return min(seconds), answer
 
 
-def fastest_in_turn(
-    *works: Callable[[], object], times: int, clock: Callable[[], float] = process_time
-) -> list[float]:
+def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[], float] = process_time) -> list[float]:
     """The least CPU seconds of each, called one after another: a busy moment slows them all.
 
     Where threads are to save time, ``perf_counter`` is the clock, and counts what others do to the machine.
@@ -53,7 +51,7 @@ def all_cores() -> Iterator[int]:
     """Without the limit of one thread that this folder sets; how many cores there are then."""
     kept = {name: os.environ.pop(name) for name in LIMITS if name in os.environ}
     try:
-        yield cores()
+        yield available_cores()
     finally:
         os.environ.update(kept)
 

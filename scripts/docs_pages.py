@@ -17,13 +17,13 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from equipoise.checks.catalogue import all_checks
-from equipoise.cli.explain import pages_about
-from equipoise.cli.program import cli
+from equipoise.checks.registry import all_checks
+from equipoise.cli.app import cli
+from equipoise.cli.explain import find_explanations
 from equipoise.metrics.catalogue import builtin
-from equipoise.report.facts import Page
-from equipoise.stats.family import CORRECTIONS
-from equipoise.stats.paired import TESTS
+from equipoise.report.metric_page import InfoPage
+from equipoise.stats.corrections import CORRECTIONS
+from equipoise.stats.paired_tests import TESTS
 
 KINDS = {
     "ranking": "Where the right answers rank",
@@ -71,8 +71,7 @@ def _filled(nav: Any, pages: dict[str, list[str]]) -> Any:
 def _metric_pages() -> dict[str, Callable[[], str]]:
     """A page a metric: namesakes of different kinds of evidence have a page each."""
     return {
-        f"reference/metrics/{_slug(kind, symbol)}.md": partial(_metric, kind, symbol)
-        for kind, symbol in _metrics()
+        f"reference/metrics/{_slug(kind, symbol)}.md": partial(_metric, kind, symbol) for kind, symbol in _metrics()
     }
 
 
@@ -82,7 +81,7 @@ def _metrics() -> Iterator[tuple[str, str]]:
 
 
 def _metric(kind: str, symbol: str) -> str:
-    page = next(page for page in pages_about(symbol, builtin()) if page.facts["evidence"] == kind)
+    page = next(page for page in find_explanations(symbol, builtin()) if page.facts["evidence"] == kind)
     declared = next(each for each in builtin() if (each.evidence.kind, each.symbol) == (kind, symbol))
     return _markdown(page, formula=declared.formula)
 
@@ -93,11 +92,9 @@ def _check_pages() -> dict[str, Callable[[], str]]:
 
 def _check(code: str) -> str:
     check = next(check for check in all_checks() if check.code == code)
-    page = pages_about(code, builtin())[0]
-    shown = _markdown(Page(page.title, page.text, page.facts))
-    return (
-        f"{shown}\n## Example\n\n```python\n{check.example}\n```\n\n```text\n{_printed(check.example)}\n```\n"
-    )
+    page = find_explanations(code, builtin())[0]
+    shown = _markdown(InfoPage(page.title, page.text, page.facts))
+    return f"{shown}\n## Example\n\n```python\n{check.example}\n```\n\n```text\n{_printed(check.example)}\n```\n"
 
 
 def _printed(example: str) -> str:
@@ -130,9 +127,7 @@ def _list_of_metrics() -> str:
 def _list_of_checks() -> str:
     lines = ["# Checks", "", "What the program says when data or claims deserve suspicion.", ""]
     lines += ["| code | | severity |", "|---|---|---|"]
-    lines += [
-        f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in all_checks()
-    ]
+    lines += [f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in all_checks()]
     return "\n".join(lines)
 
 
@@ -141,16 +136,12 @@ def _commands() -> str:
     context = click.Context(cli, info_name="eq", color=False, max_content_width=100, terminal_width=100)
     for path, command in _below(cli, context):
         lines += [f"{'#' * min(4, len(path) + 1)} {' '.join(['eq', *path])}", ""]
-        inner = click.Context(
-            command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100
-        )
+        inner = click.Context(command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100)
         lines += ["```text", command.get_help(inner), "```", ""]
     return "\n".join(lines)
 
 
-def _below(
-    group: click.Command, context: click.Context, *path: str
-) -> Iterator[tuple[list[str], click.Command]]:
+def _below(group: click.Command, context: click.Context, *path: str) -> Iterator[tuple[list[str], click.Command]]:
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(context):
@@ -161,11 +152,11 @@ def _below(
 
 
 def _tests() -> str:
-    pages = [page for name in [*TESTS, *CORRECTIONS] for page in pages_about(name, builtin())]
+    pages = [page for name in [*TESTS, *CORRECTIONS] for page in find_explanations(name, builtin())]
     return "# Tests and corrections\n\n" + "\n".join(_markdown(page, level=2) for page in pages)
 
 
-def _markdown(page: Page, *, level: int = 1, formula: str = "") -> str:
+def _markdown(page: InfoPage, *, level: int = 1, formula: str = "") -> str:
     lines = [f"{'#' * level} {_escaped(page.title.replace('  ', ': ', 1))}", ""]
     lines += [f"{_escaped(paragraph)}\n" for paragraph in page.text.split("\n\n") if paragraph]
     if formula:

@@ -24,9 +24,9 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
-import equipoise.data
+import equipoise.io
 
-SAMPLES = Path(equipoise.data.__file__).parent / "samples"
+SAMPLES = Path(equipoise.io.__file__).parent / "samples"
 BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
 EXIT = re.compile(r"\s+# exit (\d+)$")

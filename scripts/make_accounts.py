@@ -1,6 +1,6 @@
 """Make the sample database from the sample charts of accounts.
 
-python scripts/make_accounts.py          rewrites src/equipoise/data/samples/accounts/books.db
+python scripts/make_accounts.py          rewrites src/equipoise/io/samples/accounts/books.db
 
 The charts are written by hand, one CSV file a business; only the database is made here. Both businesses
 number their accounts alike, as businesses do, so a reader that forgets whose rows it wants gets a wrong tree.
@@ -14,7 +14,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-ACCOUNTS = Path(__file__).parents[1] / "src" / "equipoise" / "data" / "samples" / "accounts"
+ACCOUNTS = Path(__file__).parents[1] / "src" / "equipoise" / "io" / "samples" / "accounts"
 SCHEMA = """
 CREATE TABLE accounts (
     business_id TEXT NOT NULL,
@@ -31,9 +31,7 @@ INSERT = "INSERT INTO accounts (business_id, id, parent_id, name) VALUES (?, ?, 
 def rows(path: Path) -> list[tuple[str, str, str | None, str]]:
     """The accounts of one business; its id is the name of the file."""
     with open(path, encoding="utf-8", newline="") as stream:
-        return [
-            (path.stem, row["id"], row["parent_id"] or None, row["name"]) for row in csv.DictReader(stream)
-        ]
+        return [(path.stem, row["id"], row["parent_id"] or None, row["name"]) for row in csv.DictReader(stream)]
 
 
 def make(folder: Path, target: Path) -> int:

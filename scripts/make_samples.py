@@ -1,6 +1,6 @@
 """Make the sample runs from the sample texts: five simple systems, pure Python, the same bytes every time.
 
-python scripts/make_samples.py          rewrites src/equipoise/data/samples/*.trec
+python scripts/make_samples.py          rewrites src/equipoise/io/samples/*.trec
 
 The passages, the questions and the judgements are written by hand; only the runs are made here.
 """
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from math import log, sqrt
 from pathlib import Path
 
-from equipoise.data import write_run
+from equipoise.io.run_files import write_run
 
-SAMPLES = Path(__file__).parents[1] / "src" / "equipoise" / "data" / "samples"
+SAMPLES = Path(__file__).parents[1] / "src" / "equipoise" / "io" / "samples"
 DEPTH = 20
 SEED = 2026
 DIGITS = 6
@@ -66,9 +66,7 @@ def bm25(passages: Texts, k1: float = 1.2, b: float = 0.75) -> Scorer:
         damping = k1 * (1 - b + b * bag.total() / mean_length)
         return idf.get(term, 0.0) * bag[term] * (k1 + 1) / (bag[term] + damping)
 
-    return lambda _, question: {
-        name: sum(weight(bag, term) for term in words(question)) for name, bag in bags.items()
-    }
+    return lambda _, question: {name: sum(weight(bag, term) for term in words(question)) for name, bag in bags.items()}
 
 
 def opening(passages: Texts) -> Scorer:

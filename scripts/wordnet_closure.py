@@ -14,8 +14,8 @@ import csv
 import sys
 from pathlib import Path
 
+from equipoise.domains.accounts.trees.formats import read_wordnet
 from equipoise.errors import EquipoiseError
-from equipoise.hierarchy.sources.wordnet import read_wordnet
 
 
 def main() -> None:

@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.embed.retriever import retriever
 from equipoise.errors import InputError
-from equipoise.run.progress import Step
-from equipoise.types import need
+from equipoise.models.retriever import retriever
+from equipoise.runs.progress import ProgressCallback
+from equipoise.types import require_extra
 
 PATIENCE_SECONDS = 60.0
 
 
-def square(cell: int, shared: int, step: Step) -> int:
+def square(cell: int, shared: int, step: ProgressCallback) -> int:
     """The square of a number and something more; even numbers come late."""
     step(f"square {cell}")
     time.sleep(0.2 * (cell % 2 == 0))
     return cell * cell + shared
 
 
-def complain(cell: str, shared: str, step: Step) -> str:
+def complain(cell: str, shared: str, step: ProgressCallback) -> str:
     """Fails in the way that the cell names."""
     if cell == "ours":
         raise InputError("the cell is bad", hint="take another", excerpt="here")
@@ -38,16 +38,16 @@ def complain(cell: str, shared: str, step: Step) -> str:
     return cell
 
 
-def lacking(cell: str, shared: None, step: Step) -> None:
+def lacking(cell: str, shared: None, step: ProgressCallback) -> None:
     """Needs a package that nobody has."""
-    need("no_such_package", extra="some")
+    require_extra("no_such_package", extra="some")
 
 
 class StubbornError(Exception):
     """An exception that cannot be pickled."""
 
 
-def die(cell: tuple[str, int], shared: Path, step: Step) -> str:
+def die(cell: tuple[str, int], shared: Path, step: ProgressCallback) -> str:
     """Kills its own process until it has been begun so many times."""
     name, times = cell
     with open(shared / name, "a") as file:

@@ -29,9 +29,7 @@ TESTS = Path(__file__).parent
 
 sys.path.insert(0, str(TESTS))  # tests/reference.py is imported by its name
 
-os.environ["EQUIPOISE_CACHE"] = (
-    "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
-)
+os.environ["EQUIPOISE_CACHE"] = "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background; what the tests start and interrupt would ignore it too.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.embed.chunk.chunkers import Chunk, chunker
-from equipoise.embed.retriever import Retriever
+from equipoise.models.chunking import Chunk, chunker
+from equipoise.models.retriever import Retriever
 
 GRID: dict[str, Any] = {"chunk_sizes": [16, 24, 32], "overlaps": [0, 4], "top_ks": [1, 2, 4]}
 BASELINE = {"chunk_size": 32, "overlap": 4, "top_k": 2}
@@ -48,9 +48,7 @@ def chunks_of(text: str, size: int, overlap: int) -> list[Chunk]:
     return chunker("fixed", chunk_size=size, overlap=overlap, tokenizer="words").chunk(text)
 
 
-def slow_hits(
-    system: Retriever, text: str, asked: Sequence[dict[str, str]], params: dict[str, Any]
-) -> np.ndarray:
+def slow_hits(system: Retriever, text: str, asked: Sequence[dict[str, str]], params: dict[str, Any]) -> np.ndarray:
     """For every question the chance that k chunks hold its answer, equal scores in any order."""
     texts = [chunk.text for chunk in chunks_of(text, params["chunk_size"], params["overlap"])]
     scores = np.concatenate(

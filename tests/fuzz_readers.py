@@ -27,48 +27,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from equipoise.checks.audit import audit_table
-from equipoise.cli.texts import read_texts
-from equipoise.data.annotated import read_annotated
-from equipoise.data.arrays import array_names, read_array, read_matrix
-from equipoise.data.beir import read_beir
-from equipoise.data.cases import read_cases
-from equipoise.data.documents.read import read_document
-from equipoise.data.field import read_field
-from equipoise.data.fixture import read_fixture
-from equipoise.data.graph import edges
-from equipoise.data.obo import read_obo
-from equipoise.data.runs import read_qrels, read_run
-from equipoise.data.shards import open_shards
-from equipoise.data.spans import read_spans
-from equipoise.data.tables import read_rows
-from equipoise.data.topk import read_top_k
-from equipoise.embed.adapters.vectors import load as load_vectors
-from equipoise.embed.spec import parse_spec
+from equipoise.audit.audit import audit_table
+from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
+from equipoise.domains.accounts.trees.files import read_codes, read_edges
+from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
+from equipoise.domains.accounts.trees.read import read_tree
+from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
+from equipoise.domains.concepts.concept_set_reader import read_concept_set
+from equipoise.domains.fair.questions import read_questions
+from equipoise.domains.phenotypes.cases import read_cases
+from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus, read_spans
+from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.places.published_results import read_published_results
+from equipoise.domains.places.topk_predictions import read_topk_predictions
 from equipoise.errors import EquipoiseError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
-from equipoise.hierarchy.embedded import Embedded, read_vectors
-from equipoise.hierarchy.sources.codes import read_codes
-from equipoise.hierarchy.sources.edges import read_edges
-from equipoise.hierarchy.sources.find import read_tree
-from equipoise.hierarchy.sources.gnucash import read_gnucash
-from equipoise.hierarchy.sources.obo import read_obo_tree
-from equipoise.ontology.load import load_ontology
-from equipoise.recipes.accounts.store import last_systems, read_kept_tree
-from equipoise.recipes.phenotypes.extraction.tuned import read_tuned
-from equipoise.recipes.places.published import read_place_results
+from equipoise.geometry.shards import open_shards
+from equipoise.io.arrays import array_names, read_array, read_matrix
+from equipoise.io.dataset import read_beir
+from equipoise.io.documents import read_document
+from equipoise.io.edge_list import edges
+from equipoise.io.obo import read_obo
+from equipoise.io.run_files import read_qrels, read_run
+from equipoise.io.tables import read_rows
+from equipoise.io.texts import read_texts
+from equipoise.models.backends.precomputed import load as load_vectors
+from equipoise.models.registry import parse_spec
+from equipoise.report.build import build_page
 from equipoise.report.export import export
-from equipoise.report.page.build import build_page
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import load_evidence, write_run
-from equipoise.run.store import read_run as read_stored
-from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import load_evidence, save_run
+from equipoise.runs.store import load_run as read_stored
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 
 Files = dict[str, bytes]
 
@@ -131,9 +128,7 @@ GRAPH = json.dumps(
                         },
                     },
                 ],
-                "edges": [
-                    {"sub": "http://x/obo/HP_0000002", "pred": "is_a", "obj": "http://x/obo/HP_0000001"}
-                ],
+                "edges": [{"sub": "http://x/obo/HP_0000002", "pred": "is_a", "obj": "http://x/obo/HP_0000001"}],
             }
         ]
     }
@@ -227,8 +222,8 @@ TUNED = {
         {
             "model": "hash",
             "best": {"top_k": 5},
-            "tuning": Tuning(
-                "HR", (Trial({"top_k": 5}, 0.5),), 0, 0, 0.5, 0.5, (FoldChoice({"top_k": 5}, 0.5, 0.5, 2),)
+            "tuning": TuningRecord(
+                "HR", (Trial({"top_k": 5}, 0.5),), 0, 0, 0.5, 0.5, (FoldSelection({"top_k": 5}, 0.5, 0.5, 2),)
             ).to_dict(),
         }
     ],
@@ -246,19 +241,17 @@ def targets() -> list[Target]:
 
 
 def _single() -> list[Target]:
-    from equipoise.recipes.phenotypes.extraction.tuned import MADE_WITH
+    from equipoise.domains.phenotypes.extraction.tuning_results import FIXED_SETTINGS
 
     tuned = json.dumps(
-        {**TUNED, "made_with": {**dict.fromkeys(MADE_WITH, True), "chunkers": ["a"], "strategy": "a"}}
+        {**TUNED, "made_with": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
     ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
     spans = json.dumps(
         {"id": "d1", "text": "abcdef", "spans": [{"start": 0, "end": 3, "label": "x", "text": "abc"}]}
     ).encode()
-    vectors = Embedded(("a", "b"), ("A", "B"), np.eye(2), "euclidean", {"seed": 1}, (0.5, 0.25))
-    points = Space.of(
-        [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]], depth=[0, 1, 1]
-    )
+    vectors = NodeVectors(("a", "b"), ("A", "B"), np.eye(2), "euclidean", {"seed": 1}, (0.5, 0.25))
+    points = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]], depth=[0, 1, 1])
     kinds = [
         Ranking.from_runs(
             {"q": {"a": 1, "b": 1}, "r": {"c": 2}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}, "r": {"x": 1.0}}
@@ -283,12 +276,12 @@ def _single() -> list[Target]:
         ("spans.jsonl", read_spans, spans),
         (
             "top.jsonl",
-            read_top_k,
+            read_topk_predictions,
             text(
                 '{"id": "u1", "predictions": [1, 2], "scores": [0.5, 0.1], "target": 1}\n{"id": "u2", "predictions": [2, 3], "scores": [1, 0], "target": 1}\n'
             ),
         ),
-        ("top.json", read_top_k, text('[{"row": 1, "top_k": [1, 2], "y": 1, "hour": 3}]')),
+        ("top.json", read_topk_predictions, text('[{"row": 1, "top_k": [1, 2], "y": 1, "hour": 3}]')),
         ("texts.txt", lambda path: [*read_texts(str(path)).items()], text("one\ntwo\n")),
         (
             "texts.jsonl",
@@ -323,21 +316,21 @@ def _single() -> list[Target]:
         ("codes.csv", read_codes, text("code,name\n1,A\n11,B\n111,C\n")),
         ("cases.json", read_cases, CASES),
         ("cases.csv", read_cases, text("text,hpo_ids\nseizures,HP:0001250;HP:0001945\n")),
-        ("fixture.json", read_fixture, FIXTURE),
-        ("pairs.json", read_field, PAIRS),
-        ("sts.tsv", read_field, text("sentence1\tsentence2\tscore\na\tb\t0.5\nc\td\t0.1\n")),
-        ("labelled.csv", read_field, text("text,label\na,x\nb,y\nc,x\n")),
-        ("doc.json", read_annotated, json.dumps(ANNOTATED).encode()),
+        ("fixture.json", read_questions, FIXTURE),
+        ("pairs.json", read_concept_set, PAIRS),
+        ("sts.tsv", read_concept_set, text("sentence1\tsentence2\tscore\na\tb\t0.5\nc\td\t0.1\n")),
+        ("labelled.csv", read_concept_set, text("text,label\na,x\nb,y\nc,x\n")),
+        ("doc.json", read_annotated_corpus, json.dumps(ANNOTATED).encode()),
         ("table.md", audit_table, PUBLISHED_MD),
         ("table.tex", audit_table, PUBLISHED_TEX),
         ("table.txt", audit_table, PUBLISHED_TXT),
         ("table.csv", audit_table, text("system,nDCG@10,MRR,n\na,0.61,0.5,100\nb,0.58,0.4,100\n")),
         ("table.json", audit_table, json.dumps({"a": {"nDCG@10": 0.61, "MRR": 0.5, "n": 100}}).encode()),
-        ("places.json", read_place_results, PLACES),
-        ("vectors.npz", read_vectors, vectors._npz()),
-        ("vectors.csv", read_vectors, text("id,name,x0,x1\na,A,0.5,1\nb,B,1,2\n")),
+        ("places.json", read_published_results, PLACES),
+        ("vectors.npz", read_node_vectors, vectors._npz()),
+        ("vectors.csv", read_node_vectors, text("id,name,x0,x1\na,A,0.5,1\nb,B,1,2\n")),
         ("stored.npz", _vectors, npz(vectors=np.eye(2), texts=np.array(["a", "b"]))),
-        ("tuned.json", read_tuned, tuned),
+        ("tuned.json", read_tuned_parameters, tuned),
     ]
     for evidence in kinds:
         buffer = npz(kind=np.array(evidence.kind), **evidence.to_arrays())
@@ -404,19 +397,17 @@ def _folders(folder: Path) -> list[Target]:
         system="s",
         resamples=20,
     )
-    details = {"a": Detail("text", ("x",), {"kind": "k"}, (Retrieved("d", "t", 0.5, True, "w"),))}
-    tuning = Tuning(
+    details = {"a": UnitContent("text", ("x",), {"kind": "k"}, (RetrievedItem("d", "t", 0.5, True, "w"),))}
+    tuning = TuningRecord(
         "MRR",
         (Trial({"k": 1}, 0.5), Trial({"k": 2}, 0.6)),
         1,
         0,
         0.6,
         0.5,
-        (FoldChoice({"k": 1}, 0.5, 0.4, 2),),
+        (FoldSelection({"k": 1}, 0.5, 0.4, 2),),
     )
-    path = write_run(
-        folder / "run", result, manifest=Manifest("s", cost={"dims": 3}), details=details, tuning=tuning
-    )
+    path = save_run(folder / "run", result, manifest=Manifest("s", cost={"dims": 3}), details=details, tuning=tuning)
     stored = {f"run/{each.name}": each.read_bytes() for each in sorted(path.iterdir())}
     parts = tuple(stored)
     tree = {
@@ -427,11 +418,11 @@ def _folders(folder: Path) -> list[Target]:
     systems = {"acc/results.json": json.dumps({"systems": [{"system": "a"}]}).encode()}
     return [
         Target("beir", read_beir, beir, "beir", tuple(beir)),
-        Target("field", read_field, FIELD, "field", tuple(FIELD)),
+        Target("field", read_concept_set, FIELD, "field", tuple(FIELD)),
         *(Target(part, _stored, stored, "run", (part,)) for part in parts),
         *(Target(f"evidence of {part}", load_evidence, stored, "run", (part,)) for part in parts[:2]),
-        Target("kept tree", read_kept_tree, tree, "tree", tuple(tree)),
-        Target("last systems", last_systems, systems, "acc", tuple(systems)),
+        Target("kept tree", read_stored_tree, tree, "tree", tuple(tree)),
+        Target("last systems", last_run_systems, systems, "acc", tuple(systems)),
     ]
 
 
@@ -580,9 +571,7 @@ def run_case(number: int, folder: Path) -> str:
         from traceback import extract_tb
 
         last = [each for each in extract_tb(error.__traceback__) if "equipoise" in each.filename][-1]
-        return (
-            f"case {number} ({target.name}): {type(error).__name__}: {error} at {last.filename}:{last.lineno}"
-        )
+        return f"case {number} ({target.name}): {type(error).__name__}: {error} at {last.filename}:{last.lineno}"
     return ""
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import StoredRun, read_run, write_run
-from equipoise.stats.tabled import result_of_values
-from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.stats.estimate import result_from_values
+from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Finding, Severity
 
 FLAG = "broken"
@@ -43,7 +43,7 @@ def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
     runs = []
     for place, system in enumerate(SYSTEMS):
         values = {f"HR {HOSTILE[0]}": rng.random(units) < 0.5 + 0.1 * place}
-        result = result_of_values(system, ids, values, resamples=200)
+        result = result_from_values(system, ids, values, resamples=200)
         finding = Finding("EQ301", Severity.ISSUE, system, HOSTILE[1], HOSTILE[2], HOSTILE)
         manifest = replace(
             Manifest.start(system, command=HOSTILE).finish(),
@@ -51,21 +51,21 @@ def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
             parameters=dict(zip(HOSTILE, HOSTILE, strict=True)),
             cost={HOSTILE[5]: 1.0, "dims": 8},
         )
-        path = write_run(
+        path = save_run(
             folder / f"run{place}",
             replace(result, findings=(finding,)),
             manifest=manifest,
             details=_details(ids),
             tuning=_tuning() if place < 2 else None,
         )
-        runs.append(read_run(path))
+        runs.append(load_run(path))
     return runs
 
 
-def _details(ids: Sequence[str]) -> dict[str | int, Detail]:
-    found = tuple(Retrieved(text, text, 0.5, place == 0, text) for place, text in enumerate(HOSTILE[:4]))
+def _details(ids: Sequence[str]) -> dict[str | int, UnitContent]:
+    found = tuple(RetrievedItem(text, text, 0.5, place == 0, text) for place, text in enumerate(HOSTILE[:4]))
     return {
-        unit: Detail(
+        unit: UnitContent(
             HOSTILE[place % len(HOSTILE)],
             (HOSTILE[place % 3],),
             {HOSTILE[1]: HOSTILE[place % 2], HOSTILE[2]: HOSTILE[2 + place % 2]},
@@ -75,10 +75,10 @@ def _details(ids: Sequence[str]) -> dict[str | int, Detail]:
     }
 
 
-def _tuning() -> Tuning:
+def _tuning() -> TuningRecord:
     trials = tuple(
         Trial({HOSTILE[0]: first, HOSTILE[1]: second}, 0.5, cost=10.0 * (1 + place))
         for place, (first, second) in enumerate((a, b) for a in HOSTILE[2:4] for b in HOSTILE[4:6])
     )
-    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6, 16) for place in (0, 1))
-    return Tuning(HOSTILE[6], trials, 0, 1, 0.5, 0.4, folds, trials[:1], HOSTILE[7], 20.0, 0)
+    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6, 16) for place in (0, 1))
+    return TuningRecord(HOSTILE[6], trials, 0, 1, 0.5, 0.4, folds, trials[:1], HOSTILE[7], 20.0, 0)

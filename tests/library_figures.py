@@ -33,9 +33,7 @@ def trec_eval(run: Run, qrels: Qrels, form: str, k: int) -> float:
     asked, name = names[form]
     if form == "MRR@k":
         run = {
-            query: dict(
-                sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)[:k]
-            )
+            query: dict(sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)[:k])
             for query, scores in run.items()
         }
     figures = pytrec_eval.RelevanceEvaluator(qrels, {asked}).evaluate(run)
@@ -117,9 +115,7 @@ def sentence_transformers(run: Run, qrels: Qrels, form: str, k: int) -> float:
         pytest.importorskip("sentence_transformers")
         from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
-        relevant = {
-            query: {item for item, gain in gains.items() if gain > 0} for query, gains in qrels.items()
-        }
+        relevant = {query: {item for item, gain in gains.items() if gain > 0} for query, gains in qrels.items()}
         evaluator = InformationRetrievalEvaluator(
             queries={query: query for query in qrels},
             corpus={"none": "none"},

@@ -27,9 +27,7 @@ def expected(figure: Callable[[Order], float], scores: list[float], gains: list[
     return mean(figure(order) for order in orders(scores, gains))
 
 
-def extremes(
-    figure: Callable[[Order], float], scores: list[float], gains: list[float | None]
-) -> tuple[float, float]:
+def extremes(figure: Callable[[Order], float], scores: list[float], gains: list[float | None]) -> tuple[float, float]:
     """The smallest and the largest value of a figure over all orders of equal scores."""
     values = [figure(order) for order in orders(scores, gains)]
     return min(values), max(values)

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from equipoise import run_fair_comparison
-from equipoise.report.html.render import html_page
-from equipoise.report.page.build import build_page
-from equipoise.report.page.gather import comparison_of
-from equipoise.run.find import find_runs
-from equipoise.run.manifest import Status
-from equipoise.run.store import StoredRun, read_run
+from equipoise.report.build import build_page, compare_runs
+from equipoise.report.html.render import render_html
+from equipoise.runs.manifest import Status
+from equipoise.runs.store import StoredRun, find_runs, load_run
 from fair_sample import SETTINGS, document, pairs
 from hostile import hostile_runs
 from stored_runs import bread_runs, made_up, ranks
@@ -25,7 +23,7 @@ def fair(folder: Path) -> Sequence[StoredRun]:
     """Six models compared on a document, each tuned."""
     text = document()
     run_fair_comparison(list(MODELS), text, pairs(text, 40), output=folder, budget=100, **SETTINGS)
-    return [read_run(path) for path in find_runs(folder)]
+    return [load_run(path) for path in find_runs(folder)]
 
 
 def single(folder: Path) -> Sequence[StoredRun]:
@@ -58,5 +56,5 @@ def write_page(kind: str, folder: Path) -> Path:
     """The page of one kind as a file."""
     runs = KINDS[kind](folder / kind)
     file = folder / f"{kind}.html"
-    file.write_text(html_page(build_page(runs, comparison_of(runs))), encoding="utf-8")
+    file.write_text(render_html(build_page(runs, compare_runs(runs))), encoding="utf-8")
     return file

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest, Status
-from equipoise.run.store import write_run
-from equipoise.view.server import open_socket, server_of
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest, Status
+from equipoise.runs.store import save_run
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.view.cli import make_server, open_socket
 
 Store = Callable[..., Path]
 DAY = "2026-11-{:02}T10:00:00Z"
@@ -49,9 +49,9 @@ def store(
         started=DAY.format(day),
         finished=DAY.format(day),
     )
-    found = (Retrieved("d1", "the text of d1", 0.9, True), Retrieved("d2", "of d2", 0.4))
-    kept: dict[str | int, Detail] = {unit: Detail(f"asked {unit}", ("d1",), {}, found) for unit in ids}
-    return write_run(path, result, manifest=manifest, details=kept if details else None)
+    found = (RetrievedItem("d1", "the text of d1", 0.9, True), RetrievedItem("d2", "of d2", 0.4))
+    kept: dict[str | int, UnitContent] = {unit: UnitContent(f"asked {unit}", ("d1",), {}, found) for unit in ids}
+    return save_run(path, result, manifest=manifest, details=kept if details else None)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Served:
 def serving(root: Path) -> Iterator[Served]:
     """A server in a thread, ended at the end."""
     with open_socket(0) as listening:
-        server = server_of(root, listening)
+        server = make_server(root, listening)
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         port = listening.getsockname()[1]
         thread.start()

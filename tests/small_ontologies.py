@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 from hypothesis import strategies as st
 
-from equipoise.data.obo import OboFile, OboTerm
-from equipoise.ontology.load import ontology_from
-from equipoise.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, ontology_from_file
+from equipoise.io.obo import OboFile, OboTerm
 
 
 def ontology_of(parents: Mapping[str, Sequence[str]]) -> Ontology:
     """Terms by id with the ids of their parents."""
-    terms = tuple(
-        OboTerm(id=name, name=f"label of {name}", parents=tuple(up)) for name, up in parents.items()
-    )
-    return ontology_from(OboFile("small.obo", title="small", terms=terms))
+    terms = tuple(OboTerm(id=name, name=f"label of {name}", parents=tuple(up)) for name, up in parents.items())
+    return ontology_from_file(OboFile("small.obo", title="small", terms=terms))
 
 
 def upward(ontology: Ontology) -> nx.DiGraph:

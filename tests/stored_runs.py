@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.data.dataset import Dataset
-from equipoise.data.sample import bread
-from equipoise.embed.retriever import retriever
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import StoredRun, read_run, write_run
-from equipoise.stats.tabled import result_of_values
-from equipoise.tasks.retrieve import retrieve
-from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.io.dataset import Dataset
+from equipoise.io.samples import load_bread
+from equipoise.models.retriever import retriever
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.stats.estimate import result_from_values
+from equipoise.tasks.retrieval import retrieve
+from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Direction
 
 SYSTEMS = ("bm25:", "tfidf:", "hash")
@@ -30,7 +30,7 @@ WORDS = ("rye", "wheat", "dough", "oven", "salt", "yeast", "crumb", "crust")
 
 def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:
     """Three systems on the questions about bread, with what they retrieved."""
-    data = bread()
+    data = load_bread()
     for place, spec in enumerate(SYSTEMS):
         name = spec.rstrip(":")
         manifest = replace(
@@ -39,34 +39,34 @@ def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:
             parameters={"model": spec, "stemmer": "none"},
             cost=COST if name == "hash" else {"seconds": 0.5},
         ).finish()
-        write_run(
+        save_run(
             folder / name,
             evaluate(retrieve(retriever(spec), data), system=name),
             manifest=manifest,
             details=retrieved(data, spec),
             tuning=tuning(place) if tuned else None,
         )
-    return [read_run(folder / spec.rstrip(":")) for spec in SYSTEMS]
+    return [load_run(folder / spec.rstrip(":")) for spec in SYSTEMS]
 
 
-def retrieved(data: Dataset, spec: str, depth: int = 5) -> dict[str | int, Detail]:
+def retrieved(data: Dataset, spec: str, depth: int = 5) -> dict[str | int, UnitContent]:
     """The first passages that a system finds for every question."""
     passages = list(data.items)
     fitted = retriever(spec).fit(list(data.items.values()))
     found = fitted.search(list(data.units.values()), depth)
-    details: dict[str | int, Detail] = {}
+    details: dict[str | int, UnitContent] = {}
     for place, (unit, text) in enumerate(data.units.items()):
         truth = data.truth.get(unit, {})
         hits = tuple(
-            Retrieved(passages[at], data.items[passages[at]], score, truth.get(passages[at], 0) > 0, "bread")
+            RetrievedItem(passages[at], data.items[passages[at]], score, truth.get(passages[at], 0) > 0, "bread")
             for at, score in zip(found.indices[place].tolist(), found.scores[place].tolist(), strict=True)
         )
         answers = tuple(data.items[each] for each in truth)
-        details[unit] = Detail(text, answers, dict(data.slices.get(unit, {})), hits)
+        details[unit] = UnitContent(text, answers, dict(data.slices.get(unit, {})), hits)
     return details
 
 
-def tuning(seed: int = 0) -> Tuning:
+def tuning(seed: int = 0) -> TuningRecord:
     """A tuning over a grid of three parameters."""
     rng = np.random.default_rng(seed)
     trials = tuple(
@@ -76,9 +76,9 @@ def tuning(seed: int = 0) -> Tuning:
         for k in (1, 3, 5)
     )
     best = max(range(len(trials)), key=lambda place: trials[place].value)
-    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6, 16) for place in (best, best, 0))
+    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6, 16) for place in (best, best, 0))
     frontier = (min(trials, key=lambda trial: trial.cost or 0), trials[best])
-    return Tuning("HR", trials, best, 0, trials[best].value, 0.5, folds, frontier, "tokens", 600.0, 0)
+    return TuningRecord("HR", trials, best, 0, trials[best].value, 0.5, folds, frontier, "tokens", 600.0, 0)
 
 
 def made_up(
@@ -87,7 +87,7 @@ def made_up(
     values: Mapping[str, Any],
     *,
     units: Sequence[str | int] | None = None,
-    details: Mapping[str | int, Detail] | None = None,
+    details: Mapping[str | int, UnitContent] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     better: Direction = Direction.UP,
     **more: Any,
@@ -101,10 +101,10 @@ def made_up(
     runs = []
     for place, system in enumerate(systems):
         own = {name: column[place] for name, column in columns.items()}
-        result = result_of_values(system, list(ids), own, resamples=200, bounds=bounds, better=better)
+        result = result_from_values(system, list(ids), own, resamples=200, bounds=bounds, better=better)
         manifest = replace(Manifest.start(system).finish(), **more)
-        path = write_run(folder / f"run{place}", result, manifest=manifest, details=details)
-        runs.append(read_run(path))
+        path = save_run(folder / f"run{place}", result, manifest=manifest, details=details)
+        runs.append(load_run(path))
     return runs
 
 

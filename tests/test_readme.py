@@ -12,12 +12,12 @@ import pytest
 
 from equipoise import Result
 from equipoise.cli.main import COMMANDS
-from equipoise.data import read_qrels, read_run
+from equipoise.io.run_files import read_qrels, read_run
 from loading import script
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SAMPLES = ROOT / "src" / "equipoise" / "data" / "samples"
+SAMPLES = ROOT / "src" / "equipoise" / "io" / "samples"
 
 
 def block(language: str, containing: str) -> str:
@@ -84,9 +84,7 @@ def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None
     assert 0 < steep < plain
 
 
-@pytest.mark.parametrize(
-    "command", sorted(set(re.findall(r"^ +eq ([a-z-]+)|`eq ([a-z-]+)", README, re.MULTILINE)))
-)
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"^ +eq ([a-z-]+)|`eq ([a-z-]+)", README, re.MULTILINE))))
 def test_every_command_it_names_exists(command: tuple[str, str]) -> None:
     assert "".join(command) in COMMANDS
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import StoreError
 from equipoise.redaction import HIDDEN, note_options, note_secret, redact
-from equipoise.run.manifest import Manifest, without_secrets
+from equipoise.runs.manifest import Manifest, redact_secrets
 
 KEY = 'sk-Zq3/v+W=k7Xp%9Lm2Tn&8R"y'
 
@@ -102,6 +102,6 @@ def test_a_noted_secret_is_in_no_error_and_no_manifest() -> None:
     ],
 )
 def test_a_key_that_was_typed_into_a_spec_is_hidden(word: str) -> None:
-    assert not any("abcdefgh" in shown for shown in without_secrets(["eq", "embed", word]))
+    assert not any("abcdefgh" in shown for shown in redact_secrets(["eq", "embed", word]))
     note_options(word)
     assert "abcdefgh" not in redact(f"the option dim is given twice in {word}")

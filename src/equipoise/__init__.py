@@ -12,68 +12,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from equipoise.lazy import from_homes
-from equipoise.version import __version__
+from equipoise.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from equipoise.data.dataset import Dataset
-    from equipoise.embed.chunk.chunkers import FixedSizeChunker
-    from equipoise.embed.model import embedder
-    from equipoise.embed.retriever import retriever
+    from equipoise.domains.fair.compat import BinaryEvaluator
+    from equipoise.domains.fair.experiment import optimize_model, run_fair_comparison
+    from equipoise.domains.fair.validation import validate_fixture
     from equipoise.errors import EquipoiseError
     from equipoise.evidence.base import Evidence
     from equipoise.evidence.labels import Labels
     from equipoise.evidence.pairs import Pairs
     from equipoise.evidence.ranking import Ranking
+    from equipoise.evidence.ranking_from_scores import RankingStream
     from equipoise.evidence.sets import Sets
     from equipoise.evidence.space import Space
-    from equipoise.evidence.stream import RankingStream
-    from equipoise.geometry.search import nearest
+    from equipoise.geometry.search import nearest_neighbors
+    from equipoise.io.dataset import Dataset
     from equipoise.metrics.base import BaseMetric
-    from equipoise.metrics.parse import parse
-    from equipoise.recipes.fair.compare import optimize_model, run_fair_comparison
-    from equipoise.recipes.fair.evaluator import BinaryEvaluator
-    from equipoise.recipes.fair.validation import validate_fixture
-    from equipoise.run.evaluate import compare, evaluate
-    from equipoise.run.manifest import Manifest
-    from equipoise.run.store import StoredRun, load_evidence, read_run, write_run
+    from equipoise.metrics.parser import parse_metrics
+    from equipoise.models.chunking import FixedSizeChunker
+    from equipoise.models.embedder import embedder
+    from equipoise.models.retriever import retriever
+    from equipoise.runs.compare import compare
+    from equipoise.runs.evaluate import evaluate
+    from equipoise.runs.manifest import Manifest
+    from equipoise.runs.store import StoredRun, load_evidence, load_run, save_run
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.interval import Interval
+    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
 
+# The version, stated once; asking the installed package for it would slow every start down.
+
+__version__ = "0.1.0"
+
+
 _HOMES = {
     "BaseMetric": "equipoise.metrics.base",
-    "BinaryEvaluator": "equipoise.recipes.fair.evaluator",
+    "BinaryEvaluator": "equipoise.domains.fair.compat",
     "Comparison": "equipoise.stats.comparison",
-    "Dataset": "equipoise.data.dataset",
+    "Dataset": "equipoise.io.dataset",
     "EquipoiseError": "equipoise.errors",
     "Estimate": "equipoise.stats.result",
     "Evidence": "equipoise.evidence.base",
     "Finding": "equipoise.types",
-    "FixedSizeChunker": "equipoise.embed.chunk.chunkers",
-    "Interval": "equipoise.stats.interval",
+    "FixedSizeChunker": "equipoise.models.chunking",
+    "Interval": "equipoise.stats.intervals",
     "Labels": "equipoise.evidence.labels",
-    "Manifest": "equipoise.run.manifest",
+    "Manifest": "equipoise.runs.manifest",
     "Pairs": "equipoise.evidence.pairs",
     "Ranking": "equipoise.evidence.ranking",
-    "RankingStream": "equipoise.evidence.stream",
+    "RankingStream": "equipoise.evidence.ranking_from_scores",
     "Result": "equipoise.stats.result",
     "Sets": "equipoise.evidence.sets",
     "Space": "equipoise.evidence.space",
-    "StoredRun": "equipoise.run.store",
-    "compare": "equipoise.run.evaluate",
-    "embedder": "equipoise.embed.model",
-    "evaluate": "equipoise.run.evaluate",
-    "load_evidence": "equipoise.run.store",
-    "nearest": "equipoise.geometry.search",
-    "optimize_model": "equipoise.recipes.fair.compare",
-    "parse": "equipoise.metrics.parse",
-    "read_run": "equipoise.run.store",
-    "retriever": "equipoise.embed.retriever",
-    "run_fair_comparison": "equipoise.recipes.fair.compare",
-    "validate_fixture": "equipoise.recipes.fair.validation",
-    "write_run": "equipoise.run.store",
+    "StoredRun": "equipoise.runs.store",
+    "compare": "equipoise.runs.compare",
+    "embedder": "equipoise.models.embedder",
+    "evaluate": "equipoise.runs.compare",
+    "load_evidence": "equipoise.runs.store",
+    "nearest_neighbors": "equipoise.geometry.search",
+    "optimize_model": "equipoise.domains.fair.experiment",
+    "parse_metrics": "equipoise.metrics.parser",
+    "load_run": "equipoise.runs.store",
+    "retriever": "equipoise.models.retriever",
+    "run_fair_comparison": "equipoise.domains.fair.experiment",
+    "validate_fixture": "equipoise.domains.fair.validation",
+    "save_run": "equipoise.runs.store",
 }
 
 __all__ = [
@@ -101,18 +106,18 @@ __all__ = [
     "embedder",
     "evaluate",
     "load_evidence",
-    "nearest",
+    "load_run",
+    "nearest_neighbors",
     "optimize_model",
-    "parse",
-    "read_run",
+    "parse_metrics",
     "retriever",
     "run_fair_comparison",
+    "save_run",
     "validate_fixture",
-    "write_run",
 ]
 
 
-__getattr__ = from_homes(__name__, _HOMES)
+__getattr__ = lazy_attributes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ EquipoiseError          E100   anything the program refuses to do             ex
 │   ├── PairingError    E208   systems that were not measured on the same units
 │   └── ExpansionError  E209   a compressed file that expands beyond the limit
 ├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
-│   └── AbsentRunError  E301   a run that does not lie in the folder
+│   └── RunNotFoundError  E301   a run that does not lie in the folder
 ├── ParameterError      E310   a parameter outside what it may be             exit 2
 ├── UntrustedError      E320   a file names what runs code or takes a key     exit 2
 ├── UndefinedError      E400   a number that this evidence cannot give        exit 2
@@ -17,7 +17,7 @@ EquipoiseError          E100   anything the program refuses to do             ex
 │   └── ChangedFileError E501  a stored file is not the one its manifest describes
 ├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
 └── PartialError        E700   a service or a disk gave up; the rest is kept  exit 3
-    ├── TooLongError    E701   a text is longer than the service takes        exit 2
+    ├── TextTooLongError    E701   a text is longer than the service takes        exit 2
     └── StoppedError    E702   a model failed before all texts were embedded  exit 3
 """
 
@@ -122,7 +122,7 @@ class UnknownNameError(EquipoiseError):
         return cls(f"no {kind} is called {name!r}", hint=did_you_mean(name, known) or more)
 
 
-class AbsentRunError(UnknownNameError):
+class RunNotFoundError(UnknownNameError):
     """A run that does not lie in the folder, or no longer does."""
 
     code = "E301"
@@ -174,7 +174,7 @@ class PartialError(EquipoiseError):
     """What was done before the failure, in the form of whoever raised it."""
 
 
-class TooLongError(PartialError):
+class TextTooLongError(PartialError):
     """A text is longer than the service takes, and nobody asked to cut it."""
 
     code = "E701"

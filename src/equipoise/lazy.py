@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def from_homes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """The ``__getattr__`` of a package: it imports a name from its home at the first use, and keeps it.
 
-    >>> from_homes("json", {"JSONDecoder": "json.decoder"})("JSONDecoder")
+    >>> lazy_attributes("json", {"JSONDecoder": "json.decoder"})("JSONDecoder")
     <class 'json.decoder.JSONDecoder'>
     """
 

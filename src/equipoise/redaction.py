@@ -30,9 +30,7 @@ _ESCAPE = re.compile(
     r"%(?P<hex>[0-9A-Fa-f]{2})|\\u(?P<unicode>[0-9A-Fa-f]{4})|\\x(?P<byte>[0-9A-Fa-f]{2})"
     r"|\\(?P<itself>[\"'/\\])|(?P<html>&#?\w{2,8};)"
 )
-_ELLIPSIS = re.compile(
-    r"\s?(?:\.{2,}|…|\*{2,}|•{2,}|#{2,}|[xX]{3,}|_{3,}|-{3,}|\[(?:\.\.\.|…)\]|<(?:\.\.\.|…)>)+\s?"
-)
+_ELLIPSIS = re.compile(r"\s?(?:\.{2,}|…|\*{2,}|•{2,}|#{2,}|[xX]{3,}|_{3,}|-{3,}|\[(?:\.\.\.|…)\]|<(?:\.\.\.|…)>)+\s?")
 _OPTION = re.compile(
     r"([,?&][\w-]*(?:api_?key|token|secret|passw(?:or)?d|credentials?|authorization)=)(\"[^\"]*\"|[^,&\s]+)",
     re.IGNORECASE,

@@ -64,28 +64,28 @@ class Finding:
     evidence: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.code} {labelled(self.subject, self.sentence)}"
+        return f"{self.code} {with_label(self.subject, self.sentence)}"
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""
-        from equipoise.markup import findings_table
+        from equipoise.report.notebook import findings_html
 
-        return findings_table([self])
+        return findings_html([self])
 
 
-def labelled(name: str, text: str) -> str:
+def with_label(name: str, text: str) -> str:
     """A name and what is said of it; a name that ends in a colon, as specs do, needs no second one.
 
-    >>> labelled("minilm", "27 trials"), labelled("bm25:", "1 trial")
+    >>> with_label("minilm", "27 trials"), with_label("bm25:", "1 trial")
     ('minilm: 27 trials', 'bm25: 1 trial')
     """
     return f"{name.removesuffix(':')}: {text}"
 
 
-def need(module: str, *, extra: str) -> ModuleType:
+def require_extra(module: str, *, extra: str) -> ModuleType:
     """Import an optional engine at the moment of use, or say how to install it.
 
-    >>> need("json", extra="none").dumps([1])
+    >>> require_extra("json", extra="none").dumps([1])
     '[1]'
     """
     try:

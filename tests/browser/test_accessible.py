@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.run.progress import reported
+from equipoise.runs.progress import report_progress
 from sample_pages import KINDS
 
 UNFOLD = """document.querySelectorAll("details:not(#tuning > details.fold ~ details.fold, .drawn-too)")
@@ -31,7 +31,7 @@ def test_the_viewer_has_no_violation(tmp_path, serve, store, opened, violations)
     (store(tmp_path / "bad") / "manifest.json").write_text("{")
     served = serve(tmp_path)
     home = f"http://127.0.0.1:{served.port}/"
-    with reported(tmp_path, "fair", 4) as step:
+    with report_progress(tmp_path, "fair", 4) as step:
         step("one")
         step("two")
         page = opened(home)

@@ -8,9 +8,7 @@ import pytest
 
 from hostile import FLAG, HOSTILE, SYSTEMS
 
-FOREIGN = (
-    "img, iframe, object, embed, b, video, audio, form:not(.filters), [onload], [onerror], [onmouseover]"
-)
+FOREIGN = "img, iframe, object, embed, b, video, audio, form:not(.filters), [onload], [onerror], [onmouseover]"
 
 
 @pytest.fixture
@@ -46,11 +44,7 @@ def test_units_texts_and_slices_are_shown_as_they_are(page) -> None:
         assert panel.locator("h3").evaluate("each => each.textContent") == unit
         question = panel.locator(".question").evaluate("each => each.textContent")
         assert any(text.startswith(question.removesuffix("…")) for text in HOSTILE)
-        hits = (
-            panel.locator(".side")
-            .first.locator(".hit")
-            .evaluate_all("all => all.map((each) => each.textContent)")
-        )
+        hits = panel.locator(".side").first.locator(".hit").evaluate_all("all => all.map((each) => each.textContent)")
         assert hits == list(HOSTILE[:4])
     assert is_harmless(page)
 

@@ -37,9 +37,7 @@ def test_where_the_clipboard_is_refused_the_text_is_selected(page) -> None:
     assert selected.strip() == page.locator("#text-csv").text_content().strip()
 
 
-@pytest.mark.parametrize(
-    ("form", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")]
-)
+@pytest.mark.parametrize(("form", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")])
 def test_a_saved_text_is_the_text(page, form: str, name: str) -> None:
     text = page.locator(f"#text-{form}").text_content()
     assert saved(page, page.get_by_role("button", name=f"Save {name}")) == (name, text.encode())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from equipoise.run.progress import reported
+from equipoise.runs.progress import report_progress
 from hostile import FLAG, HOSTILE
 
 
@@ -66,9 +66,7 @@ def test_a_file_is_downloaded_from_the_page(tmp_path: Path, serve, store, opened
     assert "\\begin{" in Path(found.value.path()).read_text()
 
 
-def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(
-    tmp_path: Path, serve, store, opened
-) -> None:
+def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(tmp_path: Path, serve, store, opened) -> None:
     address = home(serve(tmp_path))
     page = opened(address)
     page.clock.install()
@@ -76,7 +74,7 @@ def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(
     page.get_by_text("There is no run here yet").wait_for()
     first = page.get_by_role("checkbox", name="Choose first")
     second = page.get_by_role("checkbox", name="Choose second")
-    with reported(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
+    with report_progress(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
         step("one")
         step("two")
         look_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: step 1 of 4 done").is_visible)

@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.checks.catalogue import all_checks, examine, explain
-from equipoise.checks.subjects import Embedded, LineUp, UnitSets
-from equipoise.embed.retriever import retriever
-from equipoise.embed.stores import store
+from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets
+from equipoise.checks.registry import all_checks, check_by_code, run_checks
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
-from equipoise.geometry import geometry
-from equipoise.run.evaluate import compare, evaluate
-from equipoise.stats.numbers import about
+from equipoise.geometry.spaces import geometry
+from equipoise.models.retriever import retriever
+from equipoise.models.stores import open_store
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.stats.formatting import about
 from equipoise.types import Finding
 
 
@@ -62,14 +63,14 @@ def test_the_example_of_each_check_raises_it(check) -> None:  # type: ignore[no-
 
 @pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.code)
 def test_each_check_explains_itself(check) -> None:  # type: ignore[no-untyped-def]
-    assert explain(check.code.lower()) is check
+    assert check_by_code(check.code.lower()) is check
     assert len(check.why) > 100
     assert check.function.__doc__.startswith(check.code)
 
 
 def test_an_unknown_code_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="no check is called 'EQ3001'") as caught:
-        explain("EQ3001")
+        check_by_code("EQ3001")
     assert "EQ301" in caught.value.hint
 
 
@@ -136,13 +137,13 @@ def test_unknown_units_are_named() -> None:
 
 
 def test_unpaired_units_are_listed_from_both_sides() -> None:
-    found = the("EQ204", examine(UnitSets({"a": ["q1", "q2"], "b": np.array(["q2", "q3", "q4"])})))
+    found = the("EQ204", run_checks(UnitSets({"a": ["q1", "q2"], "b": np.array(["q2", "q3", "q4"])})))
     assert found.subject == "a, b"
     assert found.evidence == ("only in a: q1", "only in b: q3", "only in b: q4")
 
 
 def test_the_same_units_in_another_order_are_paired() -> None:
-    assert examine(UnitSets({"a": np.array([1, 2]), "b": [2, 1]})) == ()
+    assert run_checks(UnitSets({"a": np.array([1, 2]), "b": [2, 1]})) == ()
 
 
 # ---- candidates, ties, chance, ceiling -------------------------------------------------------
@@ -291,9 +292,7 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     needed = comparison.contrast("x", "y").needed.value
     assert needed > 40
     assert found.subject == "x, y"
-    assert (
-        f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.sentence
-    )
+    assert f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.sentence
     assert f"about {about(needed)} units would separate x and y" in comparison.verdict().casefold()
     assert "unit" not in found.sentence + "".join(found.evidence), "trees have nodes"
 
@@ -319,7 +318,7 @@ def test_equal_systems_are_not_told_to_get_more_units() -> None:
     ],
 )
 def test_points_that_a_geometry_does_not_know_are_named(name: str, vectors: object, fault: str) -> None:
-    found = the("EQ109", examine(Embedded("terms", vectors, geometry(name))))
+    found = the("EQ109", run_checks(NamedPoints("terms", vectors, geometry(name))))
     assert found.subject == "terms"
     assert found.evidence == (fault,)
     assert found.sentence.startswith("1 of 2 points")
@@ -327,11 +326,11 @@ def test_points_that_a_geometry_does_not_know_are_named(name: str, vectors: obje
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "poincare"])
 def test_valid_points_raise_nothing(name: str) -> None:
-    assert examine(Embedded("terms", [[0.1, 0.2], [0.3, 0.1]], geometry(name))) == ()
+    assert run_checks(NamedPoints("terms", [[0.1, 0.2], [0.3, 0.1]], geometry(name))) == ()
 
 
 def test_things_that_no_check_knows_raise_nothing() -> None:
-    assert examine("a string") == ()
+    assert run_checks("a string") == ()
 
 
 def test_invalid_points_of_a_ranking_are_an_issue() -> None:
@@ -342,9 +341,9 @@ def test_invalid_points_of_a_ranking_are_an_issue() -> None:
 
 
 def test_models_beside_a_lexical_system_raise_no_complaint() -> None:
-    assert examine(LineUp(["minilm", "use", "bm25:"])) == ()
-    assert examine(LineUp(["minilm"])) == ()
-    the("EQ107", examine(LineUp(["minilm", "sum:minilm+bm25:"])))
+    assert run_checks(ComparedSystems(["minilm", "use", "bm25:"])) == ()
+    assert run_checks(ComparedSystems(["minilm"])) == ()
+    the("EQ107", run_checks(ComparedSystems(["minilm", "sum:minilm+bm25:"])))
 
 
 def test_an_index_of_little_effort_is_found_out_and_an_exact_one_is_not() -> None:
@@ -352,15 +351,13 @@ def test_an_index_of_little_effort_is_found_out_and_an_exact_one_is_not() -> Non
     words = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(words, 6)) for _ in range(600)]
-    rough = retriever(
-        "hash", store=store("faiss:hnsw", dims=256, neighbours=2, ef_construction=2, ef_search=1)
-    )
+    rough = retriever("hash", store=open_store("faiss:hnsw", dims=256, neighbours=2, ef_construction=2, ef_search=1))
     fitted = rough.fit(texts)
     fitted.search(texts[:50], k=10)
-    the("EQ152", examine(fitted))
+    the("EQ152", run_checks(fitted))
     exact = retriever("hash", store="faiss").fit(texts)
     exact.search(texts[:50], k=10)
-    assert examine(exact) == ()
+    assert run_checks(exact) == ()
 
 
 def test_a_mean_rank_that_few_units_decide_has_a_caveat_beside_its_interval() -> None:

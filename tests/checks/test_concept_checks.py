@@ -8,24 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.checks.catalogue import examine
-from equipoise.checks.concepts import BlendPart, ConceptSpace, Vectorless
-from equipoise.data import sample
-from equipoise.data.field import Cluster, Field, Pair, inspect_field
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
+from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair, ConceptSet
+from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
 from equipoise.evidence.space import Space
 from equipoise.types import Direction
 
 
 def codes(thing: object) -> list[str]:
-    return [finding.code for finding in examine(thing)]
+    return [finding.code for finding in run_checks(thing)]
 
 
-def pairs(expected: list[float]) -> Field:
-    return Field("f", pairs=tuple(Pair(f"a{n}", f"b{n}", each) for n, each in enumerate(expected)))
+def pairs(expected: list[float]) -> ConceptSet:
+    return ConceptSet("f", pairs=tuple(ConceptPair(f"a{n}", f"b{n}", each) for n, each in enumerate(expected)))
 
 
 def test_the_sample_has_no_findings() -> None:
-    assert examine(sample.philosophy()) == ()
+    assert run_checks(read_concept_set()) == ()
 
 
 def test_each_kind_of_problem_has_its_finding(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_each_kind_of_problem_has_its_finding(tmp_path: Path) -> None:
     marked = {"text": "Kant", "entities": [{"text": "Kant", "label": "P", "start": 1, "end": 5}]}
     other = {"text": "Hume", "entities": [{"text": "Hume", "label": "Q"}]}
     (tmp_path / "entities.json").write_text(json.dumps([marked, other]))
-    found = {finding.code: finding for finding in examine(inspect_field(tmp_path))}
+    found = {finding.code: finding for finding in run_checks(read_with_issues(tmp_path))}
     assert list(found) == ["EQ130", "EQ131", "EQ132"]
     assert found["EQ130"].sentence == "entry 3 has an empty concept_2"
     assert found["EQ131"].sentence == "entry 2 expects the similarity 7, outside 0 to 1 (and 1 more problem)"
@@ -53,8 +53,8 @@ def test_pairs_need_a_share_of_negatives(expected: list[float], complains: bool)
 
 @pytest.mark.parametrize(("size", "complains"), [(3, True), (4, False)])
 def test_clusters_of_few_concepts_are_named(size: int, complains: bool) -> None:
-    small = Cluster("small", tuple(f"s{n}" for n in range(size)))
-    findings = examine(Field("f", clusters=(small, Cluster("large", tuple("abcdefg")))))
+    small = ConceptCluster("small", tuple(f"s{n}" for n in range(size)))
+    findings = run_checks(ConceptSet("f", clusters=(small, ConceptCluster("large", tuple("abcdefg")))))
     assert [finding.evidence for finding in findings] == ([(f"small ({size})",)] if complains else [])
 
 
@@ -70,27 +70,27 @@ def test_points_on_a_line_through_the_origin_are_collapsed_though_their_cosines_
 
 
 def test_a_space_without_directions_is_collapsed() -> None:
-    (finding,) = examine(ConceptSpace("m", Space.of(np.zeros((4, 3)))))
+    (finding,) = run_checks(ConceptSpace("m", Space.of(np.zeros((4, 3)))))
     assert finding.code == "EQ310"
     assert "fewer than two of the concepts have a direction" in finding.sentence
 
 
 def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:
-    (finding,) = examine(Vectorless("m", ("qualia", "akrasia"), 9))
+    (finding,) = run_checks(ZeroVectors("m", ("qualia", "akrasia"), 9))
     assert finding.code == "EQ313"
     assert finding.sentence == "2 of 9 texts have a vector of zeros: 'qualia', 'akrasia'"
-    assert codes(Vectorless("m", (), 9)) == []
+    assert codes(ZeroVectors("m", (), 9)) == []
 
 
 def test_a_score_that_no_model_can_have_is_found() -> None:
     assert "EQ135" in codes(pairs([0.5, 0.5, 0.5]))
     assert "EQ135" not in codes(pairs([0.5, 0.5, 0.6]))
-    alone = Field("f", clusters=(Cluster("a", ("x",)), Cluster("b", ("y",))))
+    alone = ConceptSet("f", clusters=(ConceptCluster("a", ("x",)), ConceptCluster("b", ("y",))))
     assert "EQ135" in codes(alone)
 
 
 def test_a_model_whose_name_ends_in_a_colon_gets_no_second_one() -> None:
-    (finding,) = examine(BlendPart("q", "norms", 0.3, Direction.DOWN, {"hash:": 0.1}))
+    (finding,) = run_checks(ScoreComponent("q", "norms", 0.3, Direction.DOWN, {"hash:": 0.1}))
     assert finding.evidence == ("hash: 0.1000",)
 
 
@@ -104,10 +104,8 @@ def test_a_model_whose_name_ends_in_a_colon_gets_no_second_one() -> None:
         ({"a": float("nan"), "b": float("nan")}, True, []),
     ],
 )
-def test_a_part_that_no_model_changes_is_found(
-    values: dict[str, float], fixed: bool, found: list[str]
-) -> None:
-    assert codes(BlendPart("kg", "density", 0.3, Direction.UP, values, fixed=fixed)) == found
+def test_a_part_that_no_model_changes_is_found(values: dict[str, float], fixed: bool, found: list[str]) -> None:
+    assert codes(ScoreComponent("kg", "density", 0.3, Direction.UP, values, fixed=fixed)) == found
 
 
 @pytest.mark.parametrize(
@@ -120,7 +118,5 @@ def test_a_part_that_no_model_changes_is_found(
         (0.0, Direction.DOWN, []),
     ],
 )
-def test_a_part_that_rewards_what_is_worse_is_found(
-    weight: float, better: Direction, found: list[str]
-) -> None:
-    assert codes(BlendPart("q", "norms", weight, better, {"a": 0.1, "b": 0.3})) == found
+def test_a_part_that_rewards_what_is_worse_is_found(weight: float, better: Direction, found: list[str]) -> None:
+    assert codes(ScoreComponent("q", "norms", weight, better, {"a": 0.1, "b": 0.3})) == found

@@ -7,14 +7,14 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from equipoise.checks.fixture import (
+from equipoise.domains.fair.checks import (
     CHECKS,
-    AnswerPlaces,
+    AnswerOccurrences,
     AnswersInDocument,
-    AskedQuestions,
-    CutAnswers,
-    RetrievedShare,
+    QuestionSet,
+    RetrievedFraction,
     SampleSize,
+    SplitAnswers,
 )
 from equipoise.types import Finding, Severity
 
@@ -26,7 +26,8 @@ def found(thing: object) -> list[Finding]:
 def answers(*rows: tuple[int, int]) -> AnswersInDocument:
     """Answers at so many places, in so many of 40 chunks."""
     return AnswersInDocument(
-        [AnswerPlaces(f"q{number}", f"answer {number}", *row) for number, row in enumerate(rows, start=1)], 40
+        [AnswerOccurrences(f"q{number}", f"answer {number}", *row) for number, row in enumerate(rows, start=1)],
+        40,
     )
 
 
@@ -37,9 +38,7 @@ def test_answers_that_stand_once_raise_nothing() -> None:
 def test_an_absent_answer_is_named() -> None:
     (finding,) = found(answers((1, 1), (0, 0)))
     assert (finding.code, finding.severity) == ("EQ102", Severity.ISSUE)
-    assert (
-        finding.sentence == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
-    )
+    assert finding.sentence == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
     assert finding.evidence == ('q2 "answer 2"',)
 
 
@@ -52,23 +51,23 @@ def test_an_answer_that_borders_cut_gets_another_remedy_than_an_absent_one() -> 
 
 
 def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_score() -> None:
-    lost = [AnswerPlaces(f"q{number}", "x", 1, 0) for number in range(4)]
-    (finding,) = found(CutAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
+    lost = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
+    (finding,) = found(SplitAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
     assert finding.code == "EQ102"
     assert "4 of 10 answers stand in the document and in no chunk of fixed 8/0" in finding.sentence
     assert "so that 0.60 is the most" in finding.sentence
     assert finding.sentence.endswith("1 other chunking of 2 cut some too")
     assert finding.evidence[:2] == ("fixed 8/0 cuts 4: at best 0.60", "fixed 60/0 cuts 1: at best 0.90")
-    assert found(CutAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
+    assert found(SplitAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
 
 
 def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
-    repeated, leaking = found(AskedQuestions(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
+    repeated, leaking = found(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
     assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
     assert repeated.sentence == '2 of 9 questions were asked before: q3 "Who?", q4 "Who?"'
     assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
     assert leaking.sentence == '1 of 9 questions holds its own answer: q7 "In 1871?"'
-    assert found(AskedQuestions(9)) == []
+    assert found(QuestionSet(9)) == []
 
 
 def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> None:
@@ -84,7 +83,7 @@ def test_a_place_in_the_overlap_of_two_chunks_is_not_ambiguous() -> None:
 
 
 def test_a_long_answer_is_cut_in_the_finding() -> None:
-    subject = AnswersInDocument([AnswerPlaces("q1", "word " * 50, 0, 0)], 1)
+    subject = AnswersInDocument([AnswerOccurrences("q1", "word " * 50, 0, 0)], 1)
     assert len(found(subject)[0].evidence[0]) < 60
 
 
@@ -102,15 +101,13 @@ def test_two_questions_show_nothing() -> None:
     assert "no difference between systems could be shown" in found(SampleSize(2))[0].sentence
 
 
-@pytest.mark.parametrize(
-    ("chunks", "top_k", "raised"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])]
-)
+@pytest.mark.parametrize(("chunks", "top_k", "raised"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])])
 def test_half_of_the_chunks_is_most_of_the_document(chunks: int, top_k: int, raised: list[str]) -> None:
-    assert [finding.code for finding in found(RetrievedShare(chunks, top_k))] == raised
+    assert [finding.code for finding in found(RetrievedFraction(chunks, top_k))] == raised
 
 
 def test_a_document_of_one_chunk_is_returned_whole() -> None:
-    (finding,) = found(RetrievedShare(1, 10))
+    (finding,) = found(RetrievedFraction(1, 10))
     assert "returns 1 of 1 chunk:" in finding.sentence
     assert "probability 1.00" in finding.sentence
 

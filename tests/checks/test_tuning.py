@@ -8,26 +8,25 @@ from typing import Any
 
 import pytest
 
-from equipoise.checks.catalogue import examine
-from equipoise.checks.subjects import Window
-from equipoise.checks.tuning import TunedSystem, TuningBudgets, Windows
-from equipoise.run.evaluate import compare
+from equipoise.checks.base import TruncationStats
+from equipoise.checks.protocol import TruncationBySystem, TunedSystem, TuningBudgets
+from equipoise.checks.registry import run_checks
+from equipoise.runs.compare import compare
+from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
-from equipoise.stats.tabled import result_of_values
-from equipoise.tune.grid import grid
-from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord, parameter_grid
 from equipoise.types import Finding
 
 NAN = float("nan")
 
 
-def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float | None = None) -> Tuning:
+def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float | None = None) -> TuningRecord:
     """A tuning over two chunk sizes and three depths, nested in two folds."""
-    points = grid(chunk_size=[256, 512], top_k=[5, 10, 20])
+    points = parameter_grid(chunk_size=[256, 512], top_k=[5, 10, 20])
     trials = tuple(Trial(point, value(**point), cost=100.0) for point in points)
     best = max(range(len(trials)), key=lambda place: trials[place].value)
-    chosen = FoldChoice(trials[best].params, trials[best].value, 0.6, 50)
-    return Tuning(
+    chosen = FoldSelection(trials[best].params, trials[best].value, 0.6, 50)
+    return TuningRecord(
         "accuracy",
         trials,
         best,
@@ -41,7 +40,7 @@ def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float 
 
 
 def found(thing: object, code: str) -> list[Finding]:
-    return [finding for finding in examine(thing) if finding.code == code]
+    return [finding for finding in run_checks(thing) if finding.code == code]
 
 
 def rising(chunk_size: int, top_k: int) -> float:
@@ -68,7 +67,7 @@ def test_a_nested_figure_is_free_of_that() -> None:
 def test_a_single_trial_is_no_choice() -> None:
     seen = tuning(rising)
     alone = replace(seen, trials=seen.trials[:1], best=0, folds=(), nested=NAN)
-    assert examine(TunedSystem.of("minilm", alone)) == ()
+    assert run_checks(TunedSystem.of("minilm", alone)) == ()
 
 
 def test_a_depth_that_can_only_help_is_named_with_its_ladder() -> None:
@@ -120,27 +119,27 @@ def test_other_parameters_that_can_only_help_can_be_named() -> None:
 
 def test_unequal_numbers_of_trials_are_listed() -> None:
     fewer = replace(tuning(), trials=tuning().trials[:1])
-    (finding,) = examine(TuningBudgets.of({"minilm": tuning(), "use": tuning(), "bm25:": fewer}))
+    (finding,) = run_checks(TuningBudgets.of({"minilm": tuning(), "use": tuning(), "bm25:": fewer}))
     assert finding.code == "EQ203"
     assert finding.sentence.startswith("minilm got 6 trials and bm25: got 1,")
     assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25: 1 trial")
 
 
 def test_equal_numbers_of_trials_are_fair() -> None:
-    assert examine(TuningBudgets.of({"minilm": tuning(), "bm25:": tuning()})) == ()
-    assert examine(TuningBudgets({})) == ()
+    assert run_checks(TuningBudgets.of({"minilm": tuning(), "bm25:": tuning()})) == ()
+    assert run_checks(TuningBudgets({})) == ()
 
 
 def told(system: str, **settings: Any) -> Result:
     """A result that says how it was tuned."""
     grid = {"chunk_size": [256, 512], "top_k": settings.pop("top_k", [5])}
     terms = {"configurations": 2, "grid": grid, "folds": 5, "tokenizer": "words", **settings}
-    return result_of_values(system, ["q1", "q2"], {"accuracy": [1, 0]}, settings=terms)
+    return result_from_values(system, ["q1", "q2"], {"accuracy": [1, 0]}, settings=terms)
 
 
 def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
     alike = [told("minilm", retrieved_tokens=2500.0), told("bm25:", retrieved_tokens=500.0)]
-    assert examine(TuningBudgets.of_results(alike)) == ()
+    assert run_checks(TuningBudgets.of_results(alike)) == ()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
 )
 def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> None:
     spent = [told("minilm", retrieved_tokens=180.2), told("bm25:", retrieved_tokens=7443.4, **settings)]
-    (finding,) = examine(TuningBudgets.of_results(spent))
+    (finding,) = run_checks(TuningBudgets.of_results(spent))
     assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
     assert said in finding.sentence
     assert finding.sentence.endswith("a unit costs 7,443 tokens with bm25: and 180 with minilm")
@@ -163,8 +162,8 @@ def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> N
 
 
 def test_what_a_result_does_not_say_is_not_held_against_it() -> None:
-    silent = result_of_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
-    assert examine(TuningBudgets.of_results([told("minilm"), silent])) == ()
+    silent = result_from_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
+    assert run_checks(TuningBudgets.of_results([told("minilm"), silent])) == ()
 
 
 def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
@@ -174,7 +173,7 @@ def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
     (finding,) = found(TunedSystem.of("minilm", beside), "EQ202")
     assert "top_k was tuned over 5, 10, 20 without" in finding.sentence
     lone = replace(seen, trials=(seen.trials[0], seen.trials[1]), best=0, baseline=1, tried=1, folds=())
-    assert examine(TunedSystem.of("minilm", lone)) == ()
+    assert run_checks(TunedSystem.of("minilm", lone)) == ()
     assert TuningBudgets.of({"minilm": beside}).trials == {"minilm": 6}
 
 
@@ -191,16 +190,17 @@ def test_single_trials_are_not_called_nested() -> None:
     assert "and accuracy never falls" in finding.sentence
 
 
-def window(model: str, truncated: int | None, tokens: int | None = 256) -> Window:
-    return Window(model, tokens=tokens, texts=200, truncated=truncated, lost_tokens=truncated)
+def window(model: str, truncated: int | None, tokens: int | None = 256) -> TruncationStats:
+    return TruncationStats(model, tokens=tokens, texts=200, truncated=truncated, lost_tokens=truncated)
 
 
 def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
-    (finding,) = examine(Windows([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)]))
+    (finding,) = run_checks(
+        TruncationBySystem([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)])
+    )
     assert finding.code == "EQ205"
     assert finding.sentence == (
-        "minilm loses the end of 0.9500 of the texts, of which it reads 256 tokens, "
-        "and bm25: reads all to the end"
+        "minilm loses the end of 0.9500 of the texts, of which it reads 256 tokens, and bm25: reads all to the end"
     )
     assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
 
@@ -216,8 +216,8 @@ def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
     ],
     ids=["none", "all whole", "alike", "unknown", "a hundredth"],
 )
-def test_texts_that_are_read_alike_are_fair(windows: list[Window]) -> None:
-    assert examine(Windows(windows)) == ()
+def test_texts_that_are_read_alike_are_fair(windows: list[TruncationStats]) -> None:
+    assert run_checks(TruncationBySystem(windows)) == ()
 
 
 def test_unequal_truncation_is_found_from_results_alone() -> None:
@@ -225,7 +225,7 @@ def test_unequal_truncation_is_found_from_results_alone() -> None:
     short = {"model": "minilm", "window": {"tokens": 128, "texts": 100, "truncated": 40}}
     whole = {"model": "use", "window": {"tokens": None, "texts": 100, "truncated": 0}}
     results = [
-        result_of_values(name, ["q1", "q2", "q3"], {"HR": [1, 0, 1]}, settings=settings)
+        result_from_values(name, ["q1", "q2", "q3"], {"HR": [1, 0, 1]}, settings=settings)
         for name, settings in (("short", short), ("whole", whole))
     ]
     codes = [finding.code for finding in compare(results).findings]

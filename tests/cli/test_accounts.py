@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cli.accounts import demo as cli_demo
-from equipoise.data.graph import edges as read_pairs
-from equipoise.data.sample import accounts
+from equipoise.domains.accounts import cli
+from equipoise.domains.accounts.trees.read import accounts
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.extras import install_command
-from equipoise.hierarchy.embedded import Embedded, read_vectors
-from equipoise.hierarchy.tree import Tree
+from equipoise.io.edge_list import edges as read_pairs
 
 QUICK = ("--rates", "0.3", "--epochs", "4", "--resamples", "30")
 EVALUATE = ("accounts", "evaluate", *QUICK)
@@ -103,11 +103,11 @@ def test_a_closure_file_is_known_as_one_and_it_is_said(eq, folder: Path) -> None
 
 def test_vectors_that_training_has_lost_are_not_written(eq, folder: Path, monkeypatch) -> None:
     class Lost:
-        def fit(self, tree: Tree, dim: int, seed: int, progress) -> Embedded:
+        def fit(self, tree: Tree, dim: int, seed: int, progress) -> NodeVectors:
             rows = np.full((len(tree), dim), np.nan)
-            return Embedded(tree.ids, tree.names, rows, "euclidean", {"rate": 9.0}, (np.nan,))
+            return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"rate": 9.0}, (np.nan,))
 
-    monkeypatch.setattr("equipoise.hierarchy.embedders.embedder", lambda name, **options: Lost())
+    monkeypatch.setattr("equipoise.domains.accounts.embedders.tree_embedder", lambda name, **options: Lost())
     done = eq("accounts", "train", "--tree", "accounts.csv", "-o", "v.csv")
     assert done.exit_code == 2
     assert "training at the rate 9.0 left 40 of 40 points without finite coordinates" in done.stderr
@@ -119,7 +119,7 @@ def test_options_of_training_reach_it(eq, folder: Path) -> None:
     words = ("--epochs", "3", "--burn-in", "2", "--negatives", "degree", "--dim", "2", "-o", "v.npz")
     done = eq("accounts", "train", "--tree", "accounts.csv", "--train-on", "ancestors", *words)
     assert done.exit_code == 0
-    made = read_vectors(folder / "v.npz").settings
+    made = read_node_vectors(folder / "v.npz").settings
     assert (made["epochs"], made["burn_in"], made["aim"]) == (3, 2, "degree")
     assert made["train_on"] == "ancestors"
 
@@ -142,7 +142,7 @@ def test_a_name_in_other_letters_is_trained_alike(eq, folder: Path, more: tuple[
     )
     for name in ("lorentz", "Lorentz"):
         assert eq(*words, "--embedder", name, *more, "-o", f"{name}.npz").exit_code == 0
-    lower, upper = (read_vectors(folder / f"{name}.npz") for name in ("lorentz", "Lorentz"))
+    lower, upper = (read_node_vectors(folder / f"{name}.npz") for name in ("lorentz", "Lorentz"))
     assert lower.settings == upper.settings
     assert lower.settings["train_on"] == "closure"
     np.testing.assert_array_equal(lower.vectors, upper.vectors)
@@ -171,9 +171,7 @@ def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
 @pytest.mark.slow
 def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -> None:
     words = (*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "-o", "results", "--json")
-    first, other, again = (
-        json.loads(eq(*words, *more).stdout) for more in ((), *2 * [("--train-on", "closure")])
-    )
+    first, other, again = (json.loads(eq(*words, *more).stdout) for more in ((), *2 * [("--train-on", "closure")]))
     assert first["resumed"] == []
     assert other["resumed"] == ["random-2"]
     assert sorted(again["resumed"]) == ["euclidean-2", "lorentz-2", "random-2"]
@@ -231,9 +229,7 @@ def test_vectors_are_trained_judged_and_drawn_from_a_file(eq, folder: Path) -> N
     header = (folder / "v.csv").read_text().splitlines()[0]
     assert header == "id,name,x0,x1,x2,x3"
     mean_rank = json.loads(done.stdout)["estimates"][0]["value"]
-    judged = eq(
-        *EVALUATE, *tree, "--vectors", "mine=v.csv", "--vectors-geometry", "lorentz", "--dims", "2", "--json"
-    )
+    judged = eq(*EVALUATE, *tree, "--vectors", "mine=v.csv", "--vectors-geometry", "lorentz", "--dims", "2", "--json")
     own = json.loads(judged.stdout)["systems"][0]
     assert (own["system"], own["dim"], own["estimates"][0]["value"]) == ("mine", 3, mean_rank)
     drawn = eq("accounts", "plot", "v.csv", *tree, "--geometry", "hyperbolic_lorentz", "-o", "v.svg")
@@ -257,7 +253,7 @@ def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
     for name in ("v.npz", "v.csv"):
         words = ("--geometry", "poincare", "--dim", "2", "--epochs", "6", "-o", name)
         assert eq("accounts", "train", "--tree", "accounts.csv", *words).exit_code == 0
-    kept, table = read_vectors(folder / "v.npz"), read_vectors(folder / "v.csv", "poincare")
+    kept, table = read_node_vectors(folder / "v.npz"), read_node_vectors(folder / "v.csv", "poincare")
     assert kept.geometry == "poincare"
     assert np.array_equal(kept.vectors, table.vectors)
 
@@ -265,7 +261,7 @@ def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_demonstration_needs_nothing(eq, monkeypatch) -> None:
     pytest.importorskip("sqlalchemy")
-    monkeypatch.setattr(cli_demo, "RATES", (0.3,))
+    monkeypatch.setattr(cli, "RATES", (0.3,))
     done = eq("accounts", "demo", "--business-id", "larkspur", "--dims", "2", "-q")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("the chart of accounts of larkspur: 88 nodes")
@@ -429,10 +425,10 @@ def test_a_tree_is_trained_on_a_device(eq) -> None:
     done = eq(*words, "--device", "cpu", "-o", "there.npz")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["epochs"] == 20
-    assert read_vectors("there.npz").settings["device"] == "cpu"
+    assert read_node_vectors("there.npz").settings["device"] == "cpu"
     assert eq(*words, "--device", "cpu", "--train-on", "closure", "-o", "up.npz").exit_code == 0
-    assert read_vectors("up.npz").settings["train_on"] == "closure"
-    assert not np.array_equal(read_vectors("up.npz").vectors, read_vectors("there.npz").vectors)
+    assert read_node_vectors("up.npz").settings["train_on"] == "closure"
+    assert not np.array_equal(read_node_vectors("up.npz").vectors, read_node_vectors("there.npz").vectors)
     refused = eq(*words, "--device", "cpu", "--negatives", "degree", "-o", "there.npz")
     assert refused.exit_code == 2
     assert "training on a device takes no aim" in refused.stderr
@@ -445,12 +441,10 @@ def test_training_without_numba_says_what_is_missed(
 ) -> None:
     if numba:
         pytest.importorskip("numba")
-    monkeypatch.setattr("equipoise.hierarchy.riemann.train.find_spec", lambda name: numba or None)
+    monkeypatch.setattr("equipoise.domains.accounts.training.trainer.find_spec", lambda name: numba or None)
     words = ("--dims", "2", "--rates", "0.3") if command == "evaluate" else ("--dim", "2", "-o", "v.npz")
     for geometry, told in (("lorentz", not numba), ("euclidean", False)):
-        done = eq(
-            "accounts", command, "--tree", "accounts.csv", *words, "--geometry", geometry, "--epochs", "2"
-        )
+        done = eq("accounts", command, "--tree", "accounts.csv", *words, "--geometry", geometry, "--epochs", "2")
         assert done.exit_code == 0, done.stderr
         assert (install_command("fast") in done.stderr) == told
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.lazy import Entry
-from equipoise.cli.program import COMMANDS
+from equipoise.cli.app import COMMANDS, CommandEntry
 
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is in the table, whether or not the program offers it yet."""
-    monkeypatch.setitem(COMMANDS, "audit", Entry("equipoise.cli.audit:audit", "Find figures that cannot be."))
+    monkeypatch.setitem(COMMANDS, "audit", CommandEntry("equipoise.audit.cli:audit", "Find figures that cannot be."))
 
 
 def write(folder: Path, name: str, text: str) -> str:
@@ -63,9 +62,7 @@ def test_json_carries_the_derivation(eq, folder: Path) -> None:
     assert data["impossible"] == 1
     (finding,) = data["tables"][0]["findings"]
     assert finding["code"] == "EQ402"
-    assert (
-        finding["derivation"][0] == "a unit with a relevant item among the first 1 has one among the first 5"
-    )
+    assert finding["derivation"][0] == "a unit with a relevant item among the first 1 has one among the first 5"
 
 
 def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
@@ -137,9 +134,7 @@ def test_a_table_without_metrics_gets_a_suggestion(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,nDGC@10,seconds\na,0.5,12\n")
     done = eq("audit", table)
     assert done.exit_code == 2
-    assert (
-        "table.csv has no metric that is known here; the numbers stand beside nDGC@10, seconds" in done.stderr
-    )
+    assert "table.csv has no metric that is known here; the numbers stand beside nDGC@10, seconds" in done.stderr
     assert "did you mean nDCG@10 for nDGC@10?" in done.stderr
 
 
@@ -197,9 +192,7 @@ def test_a_folder_that_is_not_there_is_said_to_be_missing(eq, folder: Path) -> N
     assert "lg" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("t.json", '{"HR@1": 1e999}'), ("t.csv", "a,HR@1\nx,1e9999999\n")]
-)
+@pytest.mark.parametrize(("name", "text"), [("t.json", '{"HR@1": 1e999}'), ("t.csv", "a,HR@1\nx,1e9999999\n")])
 def test_numbers_beyond_all_bounds_do_not_stop_the_audit(eq, folder: Path, name: str, text: str) -> None:
     assert eq("audit", write(folder, name, text)).exit_code in (0, 2)
 

@@ -178,7 +178,7 @@ def test_a_fault_of_ours_is_one_line_and_a_traceback_only_when_asked(eq, monkeyp
     def fail(*args: object, **options: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("equipoise.cli.sources.read_qrels", fail)
+    monkeypatch.setattr("equipoise.cli.inputs.read_qrels", fail)
     words = ("score", "--run", "good.trec", "--qrels", "truth.qrels")
     done = eq(*words)
     assert done.exit_code == 70

@@ -84,9 +84,7 @@ def test_run_directories_are_compared_without_the_truth(eq, stored: Path) -> Non
     assert json.loads(done.stdout)["leader"] == "good"
 
 
-def test_stored_runs_have_the_names_of_their_systems_whatever_their_folders_are_called(
-    eq, stored: Path
-) -> None:
+def test_stored_runs_have_the_names_of_their_systems_whatever_their_folders_are_called(eq, stored: Path) -> None:
     (stored / "good").rename(stored / "7")
     told = json.loads(eq("compare", "results/7", "mine=results/middle", "--json").stdout)
     assert told["systems"] == ["good", "mine"]
@@ -157,9 +155,7 @@ def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1").stdout
     assert "\x1b" not in printed
     assert "win/tie/loss  rank" in printed
-    assert any(
-        line.startswith("Systems that share") and "seed 0. Intervals" in line for line in printed.splitlines()
-    )
+    assert any(line.startswith("Systems that share") and "seed 0. Intervals" in line for line in printed.splitlines())
 
 
 def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) -> None:

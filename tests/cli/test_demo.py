@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli import demo
-from equipoise.embed import inventory
-from equipoise.embed.inventory import Lack, Listed
+from equipoise.domains.fair import demo
 from equipoise.extras import install_command
+from equipoise.models import inventory
+from equipoise.models.inventory import MissingRequirement, ModelListing
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,10 @@ WORDS = ["bm25", "tfidf", "hash"]
 @pytest.fixture(autouse=True)
 def nothing_but_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models of the demo are not installed, so that it takes seconds here."""
-    absent = [Listed(name, name, "nothing", Lack("a package", "pip install it")) for name in demo.MODELS]
-    monkeypatch.setattr(inventory, "inventory", lambda: absent)
+    absent = [
+        ModelListing(name, name, "nothing", MissingRequirement("a package", "pip install it")) for name in demo.MODELS
+    ]
+    monkeypatch.setattr(inventory, "list_models", lambda: absent)
 
 
 def test_it_needs_no_model_and_shows_the_honest_table_before_the_optimistic_one(eq) -> None:
@@ -72,9 +74,7 @@ def _words_beat_the_floor_within_the_budget(told: dict) -> None:
 def _best(model: dict) -> dict:
     """The configuration that scored best, with the tokens it retrieves."""
     return next(
-        each
-        for each in model["all_results"]
-        if all(each[key] == value for key, value in model["best_params"].items())
+        each for each in model["all_results"] if all(each[key] == value for key, value in model["best_params"].items())
     )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.data.arrays import read_array
 from equipoise.extras import install_command
+from equipoise.io.arrays import read_array
 
 MODULE = """
 import os, time
@@ -117,7 +117,7 @@ def test_a_json_list_of_strings_is_a_list_of_texts(eq) -> None:
 
 
 def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None:
-    from equipoise.data.beir import read_beir
+    from equipoise.io.dataset import read_beir
 
     rows = [{"_id": "1", "title": "Foxes", "text": "are red"}, {"_id": "2", "title": "", "text": "no title"}]
     Path("qrels").mkdir()
@@ -132,7 +132,7 @@ def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None
 
 @pytest.mark.parametrize("table", [False, True])
 def test_what_was_written_is_a_model_by_the_texts(eq, table: bool) -> None:
-    from equipoise.embed.model import embedder
+    from equipoise.models.embedder import embedder
 
     source = "texts.txt"
     if table:
@@ -142,9 +142,7 @@ def test_what_was_written_is_a_model_by_the_texts(eq, table: bool) -> None:
         )
     embedded(eq, source, "-o", "v.npz")
     again = embedder("vectors:v.npz", normalize=False)
-    np.testing.assert_array_equal(
-        again.embed(TEXTS[4:2:-1]), np.stack([vector(text) for text in TEXTS[4:2:-1]])
-    )
+    np.testing.assert_array_equal(again.embed(TEXTS[4:2:-1]), np.stack([vector(text) for text in TEXTS[4:2:-1]]))
 
 
 @pytest.mark.parametrize(
@@ -384,13 +382,12 @@ def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
 
 
 def test_every_alias_and_kind_is_listed(eq) -> None:
-    from equipoise.embed.known import BARE
-    from equipoise.embed.registry import REGISTRY
+    from equipoise.models.registry import ALIASES, MODEL_KINDS
 
     listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
     specs = {each["spec"] for each in listed}
-    assert set(BARE) <= specs
-    assert {spec.partition(":")[0] for spec in specs} >= set(REGISTRY)
+    assert set(ALIASES) <= specs
+    assert {spec.partition(":")[0] for spec in specs} >= set(MODEL_KINDS)
     hashed = next(each for each in listed if each["spec"] == "hash")
     assert hashed["works"]
 
@@ -409,7 +406,7 @@ def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
 
 
 def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) -> None:
-    monkeypatch.setattr("equipoise.embed.inventory.find_spec", lambda name: None)
+    monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: None)
     listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
     assert listed["bge-base"]["lack"]["remedy"] == install_command("st")
     assert listed["hash"]["works"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from equipoise.embed.cache.cache import Cache
+from equipoise.models.cache import VectorCache
 from fair_sample import document, pairs
 from toy_ontology import obo
 
@@ -29,7 +29,7 @@ def unwritable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "full").write_text("a file where the folder should be")
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "full"))
     yield
-    cache = Cache.default()
+    cache = VectorCache.default()
     assert cache is not None
     cache.close()
 
@@ -43,9 +43,7 @@ def test_vectors_that_could_not_be_kept_are_a_warning(eq: Run, folder: Path) -> 
     assert "vectors are computed and not kept" in warning
 
 
-def test_a_device_beside_a_cluster_is_refused_before_anybody_is_looked_for(
-    eq: Run, folder: Path, nobody: str
-) -> None:
+def test_a_device_beside_a_cluster_is_refused_before_anybody_is_looked_for(eq: Run, folder: Path, nobody: str) -> None:
     (folder / "tree.csv").write_text("id,parent\na,\nb,a\n")
     words = ["accounts", "evaluate", "--tree", "tree.csv", "--device", "cpu"]
     done = eq(*words, "--engine", "ray", "--address", nobody)
@@ -65,6 +63,4 @@ def test_equal_errors_of_several_models_are_one_sentence(eq: Run, folder: Path) 
     assert done.stderr.count("no_such_package") == 1, done.stderr
     assert f"without a result for that: {named[1]}, {named[2]}" in done.stderr
     as_data = eq(*words, *named, "--json")
-    assert [
-        json.loads(line)["error"]["model"] for line in as_data.stderr.splitlines() if "{" in line
-    ] == named[1:]
+    assert [json.loads(line)["error"]["model"] for line in as_data.stderr.splitlines() if "{" in line] == named[1:]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.data.trec import read_run as read_trec
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.store import read_run, write_run
+from equipoise.io.run_files import read_trec_run as read_trec
+from equipoise.runs.store import load_run, save_run
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
 
 
 @pytest.fixture
@@ -112,9 +112,9 @@ def test_a_file_is_written_whole_and_standard_output_stays_empty(eq, results: Pa
 
 
 def test_lists_that_a_run_keeps_become_a_trec_run(eq, results: Path, folder: Path) -> None:
-    run = read_run(results / "good")
-    details = {"q00": Detail("?", retrieved=(Retrieved("d1", "text", 0.75), Retrieved("d2", "text", 0.5)))}
-    write_run(results / "good", run.result, manifest=run.manifest, details=details)
+    run = load_run(results / "good")
+    details = {"q00": UnitContent("?", retrieved=(RetrievedItem("d1", "text", 0.75), RetrievedItem("d2", "text", 0.5)))}
+    save_run(results / "good", run.result, manifest=run.manifest, details=details)
     assert eq("export", "results/good", "--to", "trec", "-o", "again.trec").exit_code == 0
     assert read_trec(folder / "again.trec") == {"q00": {"d1": 0.75, "d2": 0.5}}
     assert "one by one" in eq("export", "results", "--to", "trec").stderr

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.shell_completion import BashComplete
 
-from equipoise.cli.program import cli
-from equipoise.recipes.fair.result import SOURCE_KEYS
+from equipoise.cli.app import cli
+from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS
 from fair_sample import document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
@@ -58,9 +58,7 @@ def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) 
 
 
 @pytest.mark.slow
-def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(
-    fair: Run, folder: Path, eq: Run
-) -> None:
+def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run, folder: Path, eq: Run) -> None:
     first = fair("--models", "bm25:", *GRID, "-o", "results")
     second = fair("--models", "bm25:", "hash", *GRID, "-o", "results")
     assert first.exit_code == second.exit_code == 0
@@ -103,9 +101,7 @@ def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, e
 
 
 @pytest.mark.slow
-def test_runs_by_another_rule_or_on_another_document_are_not_compared(
-    fair: Run, eq: Run, folder: Path
-) -> None:
+def test_runs_by_another_rule_or_on_another_document_are_not_compared(fair: Run, eq: Run, folder: Path) -> None:
     fair("--models", "bm25:", *GRID, "-o", "one")
     fair("--models", "hash", *GRID, "--matcher", "source", "-o", "two")
     (folder / "longer.md").write_text(document() + "\nOne more sentence.\n")
@@ -150,13 +146,11 @@ def test_no_name_of_a_model_has_two_colons(fair: Run) -> None:
 def test_a_json_file_holds_the_keys_of_the_source(fair: Run, folder: Path) -> None:
     done = fair("--models", "bm25:", "hash", *GRID, "--output", "results.json", "--quiet")
     assert done.exit_code == 0
-    assert [tuple(model) for model in json.loads((folder / "results.json").read_text())] == [SOURCE_KEYS] * 2
+    assert [tuple(model) for model in json.loads((folder / "results.json").read_text())] == [EMBEDDING_EVAL_KEYS] * 2
 
 
 def test_a_budget_and_all_chunkers(fair: Run) -> None:
-    done = fair(
-        "--models", "bm25:", "hash", *GRID, "--budget", "40", "--chunkers", "fixed", "section", "sentence"
-    )
+    done = fair("--models", "bm25:", "hash", *GRID, "--budget", "40", "--chunkers", "fixed", "section", "sentence")
     assert done.exit_code == 0, done.output
     assert "within 40 retrieved tokens" in done.stdout
 
@@ -235,9 +229,7 @@ def test_the_group_lists_its_commands(eq: Run) -> None:
     assert all(name in done.stdout for name in ("compare", "validate"))
 
 
-def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(
-    fair: Run, eq: Run, folder: Path
-) -> None:
+def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(fair: Run, eq: Run, folder: Path) -> None:
     """EQ102 (an answer is cut), EQ105 (few questions), EQ108 (most of the document is retrieved)."""
     grid = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "60", "--tokenizer", "words"]
     printed = json.loads(fair("--models", "hash", "hash,dim=16", *grid, "-o", "results", "--json").stdout)

@@ -13,9 +13,9 @@ from scipy.stats import permutation_test
 
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import write_run
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import save_run
 from stored_runs import rewrite
 
 Stored = Callable[..., str]
@@ -39,11 +39,9 @@ def stored(folder: Path) -> Stored:
         ranking = Ranking.from_ranks(ranks, candidates=50, unit_ids=ids)
         result = evaluate(ranking, metrics or ("MRR", "MR", "HR@1"), system=name, ties=ties, resamples=200)
         datasets = {"truth.qrels": truth} if truth else {}
-        manifest = Manifest(name, datasets=datasets).finish(
-            status, reason="" if status == "complete" else "stopped"
-        )
+        manifest = Manifest(name, datasets=datasets).finish(status, reason="" if status == "complete" else "stopped")
         result = result if evidence else replace(result, evidence=None)
-        write_run(folder / name, result, manifest=manifest)
+        save_run(folder / name, result, manifest=manifest)
         return name
 
     return store
@@ -77,9 +75,7 @@ def test_confident_compares_the_end_of_the_interval(eq, stored: Stored) -> None:
 def test_another_level_makes_another_interval(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
     ends = [
-        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--level", level, "--json").stdout)[
-            "verdicts"
-        ][0]
+        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--level", level, "--json").stdout)["verdicts"][0]
         for level in ("0.95", "0.8")
     ]
     assert ends[0]["bound"] < ends[1]["bound"]
@@ -140,9 +136,7 @@ def test_p_is_that_of_a_one_sided_paired_randomisation_test(eq, stored: Stored) 
     run, base = stored("run", ours), stored("base", theirs)
     done = json.loads(eq("gate", run, "--no-worse-than", base, "-m", "MRR", "--json").stdout)
     gains = 1 / np.array(ours) - 1 / np.array(theirs)
-    oracle = permutation_test(
-        (gains,), np.mean, permutation_type="samples", alternative="less", n_resamples=np.inf
-    )
+    oracle = permutation_test((gains,), np.mean, permutation_type="samples", alternative="less", n_resamples=np.inf)
     assert done["verdicts"][0]["p"] == pytest.approx(oracle.pvalue)
 
 
@@ -177,7 +171,7 @@ def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, fol
     for name, share in (("base", 0.9), ("worse", 0.4), ("alike", 0.9)):
         said = [each if rng.random() < share else "c0" for each in true]
         result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, resamples=200)
-        write_run(folder / name, result, manifest=Manifest(name).finish())
+        save_run(folder / name, result, manifest=Manifest(name).finish())
     assert eq("gate", "worse", "--no-worse-than", "base").exit_code == 1
     done = eq("gate", "alike", "--no-worse-than", "base", "--margin", "0.1")
     assert done.exit_code == 0, done.stdout
@@ -216,7 +210,7 @@ def test_units_that_a_run_never_answered_close_the_gate_unless_they_are_allowed(
     for name, answered in (("base", 30), ("hole", 29)):
         run = {f"q{unit}": {"a": 1.0, "b": 0.5} for unit in range(answered)}
         ranking = Ranking.from_runs(qrels, run, corpus_size=9)
-        write_run(folder / name, evaluate(ranking, "MRR", system=name), manifest=Manifest(name).finish())
+        save_run(folder / name, evaluate(ranking, "MRR", system=name), manifest=Manifest(name).finish())
     closed(eq("gate", "hole", "--min", "MRR>=0.1"), "the run lacks units of the truth")
     closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the truth")
     assert eq("gate", "hole", "--min", "MRR>=0.1", "--allow-missing").exit_code == 0
@@ -249,9 +243,7 @@ def test_another_preset_closes_the_gate(eq, stored: Stored, folder: Path) -> Non
     path = folder / other / "result.json"
     content = json.loads(path.read_text())
     rewrite(path, json.dumps(content | {"settings": {**content["settings"], "like": "ranx"}}))
-    closed(
-        eq("gate", other, "--no-worse-than", base), "the conventions of ranx here, equipoise in the baseline"
-    )
+    closed(eq("gate", other, "--no-worse-than", base), "the conventions of ranx here, equipoise in the baseline")
 
 
 def test_another_truth_closes_the_gate(eq, stored: Stored) -> None:
@@ -273,7 +265,7 @@ def test_a_partial_run_closes_the_gate(eq, stored: Stored) -> None:
 
 def test_a_figure_without_a_value_closes_the_gate(eq, folder: Path, stored: Stored) -> None:
     ranking = Ranking.from_runs({"q0": {}, "q1": {}}, {"q0": {"a": 1.0}, "q1": {"a": 1.0}})
-    write_run(folder / "void", evaluate(ranking, "MRR", system="void"), manifest=Manifest("void").finish())
+    save_run(folder / "void", evaluate(ranking, "MRR", system="void"), manifest=Manifest("void").finish())
     closed(eq("gate", "void", "--min", "MRR>=0"), "MRR has no value")
     closed(eq("gate", "void", "--no-worse-than", "void"), "MRR cannot be compared")
 
@@ -283,7 +275,7 @@ def test_a_unit_with_a_value_in_one_run_only_closes_the_gate(eq, folder: Path) -
     for name, empty in (("base", ()), ("hole", ("q3",))):
         qrels = {unit: {} if unit in empty else {"a": 1} for unit in run}
         result = evaluate(Ranking.from_runs(qrels, run), "MRR", system=name)
-        write_run(folder / name, result, manifest=Manifest(name).finish())
+        save_run(folder / name, result, manifest=Manifest(name).finish())
     closed(eq("gate", "hole", "--no-worse-than", "base"), "1 unit has a value in one run only")
 
 
@@ -303,9 +295,7 @@ def test_a_second_metric_does_not_open_a_gate_that_the_first_closes(eq, stored: 
     closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be judged")
 
 
-def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their_spread(
-    eq, stored: Stored
-) -> None:
+def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their_spread(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 30), stored("worse", [4] * 30)
     words = ("gate", worse, "--no-worse-than", base, "-m", "MR", "--margin")
     closed(eq(*words, "1"), "30 units without any spread")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import embedding_server as server
-from equipoise.embed.cache.cache import Cache
-from equipoise.embed.model import embedder
-from equipoise.ontology.index.build import build_index
-from equipoise.ontology.load import load_ontology
+from equipoise.domains.phenotypes.index.build import build_index
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.models.cache import VectorCache
+from equipoise.models.embedder import embedder
 
 OBO = """format-version: 1.2
 ontology: signs
@@ -154,7 +154,7 @@ def test_an_index_is_read_without_opening_its_model(eq, folder: Path) -> None:
 
 def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
-    with Cache() as cache:
+    with VectorCache() as cache:
         cache.put_many("identity", "any", ["a"], embedder("hash", dim=4, cache=False).embed(["a"]))
     with sqlite3.connect(folder / "cache" / "vectors.sqlite") as db:
         db.execute("INSERT INTO names VALUES ('identity', ?)", (CODE,))
@@ -172,8 +172,6 @@ def test_a_pickle_is_not_opened_as_vectors(eq, folder: Path) -> None:
     (folder / "vectors.npy").write_bytes(pickle.dumps(Bomb()))
     (folder / "vectors.ids").write_text("a\n")
     (folder / "texts.txt").write_text("a\n")
-    answer = eq(
-        "embed", "texts.txt", "--model", "vectors:vectors.npy", "-o", "out.npz", "--no-cache", "--json"
-    )
+    answer = eq("embed", "texts.txt", "--model", "vectors:vectors.npy", "-o", "out.npz", "--no-cache", "--json")
     assert answer.exit_code == 2
     assert not Path("imported").exists()

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from equipoise.data.sharding import write_shards
-from equipoise.embed.stores import store
 from equipoise.errors import StoreError
-from equipoise.run.store import read_run
+from equipoise.geometry.shards import write_shards
+from equipoise.models.stores import open_store
+from equipoise.runs.store import load_run
 
 Eq = Callable[..., Result]
 RNG = np.random.default_rng(0)
@@ -58,8 +58,8 @@ def test_two_indexes_are_kept_and_compared(eq: Eq) -> None:
     assert eq(*COMMAND, "faiss:hnsw", *weak, "-o", "runs", "--name", "weak").exit_code == 0
     compared = eq("compare", "runs/flat", "runs/weak", "--primary", "IndexRecall@10", "--json")
     assert compared.exit_code == 0, compared.output
-    assert read_run("runs/weak").manifest.parameters["ef_search"] == 1
-    assert read_run("runs/weak").result["IndexRecall@10"].value < 1.0
+    assert load_run("runs/weak").manifest.parameters["ef_search"] == 1
+    assert load_run("runs/weak").result["IndexRecall@10"].value < 1.0
 
 
 def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
@@ -67,7 +67,7 @@ def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
     ended = eq("index-quality", "--corpus", "shards", "--queries", "q.npy", "--store", "memory", "-o", "runs")
     assert ended.exit_code == 0, ended.output
     assert "it missed nothing for 30 of 30" in ended.output
-    assert [Path(path).name for path in read_run("runs/memory").manifest.inputs] == [
+    assert [Path(path).name for path in load_run("runs/memory").manifest.inputs] == [
         "00000.npy",
         "00001.npy",
         "00002.npy",
@@ -80,10 +80,10 @@ def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
     pytest.importorskip("chromadb")
     command = (*COMMAND, "chroma:here", "--collection", "mine")
     assert eq(*command).exit_code == 0
-    with store("chroma:here", collection="mine") as held:
+    with open_store("chroma:here", collection="mine") as held:
         held.add(["7"], ROWS[7:8], texts=["still here"])
     assert eq(*command).exit_code == 0
-    with store("chroma:here", collection="mine") as held:
+    with open_store("chroma:here", collection="mine") as held:
         assert (held.count(), held.texts(["7"])) == (500, ["still here"])
 
 
@@ -147,13 +147,13 @@ def test_shards_that_were_searched_stay_until_the_run_is_written(
     def full(*_: object, **__: object) -> None:
         raise StoreError("the disk is full", hint="make room")
 
-    monkeypatch.setattr("equipoise.run.engines.local.LocalEngine.name", "elsewhere")
+    monkeypatch.setattr("equipoise.runs.executors.LocalExecutor.name", "elsewhere")
     with monkeypatch.context() as patch:
-        patch.setattr("equipoise.run.store.write_run", full)
+        patch.setattr("equipoise.runs.store.save_run", full)
         assert eq(*COMMAND, "memory", "-o", "runs").exit_code == 2
     kept = folder / "runs" / ".memory.shards"
     assert len(list(kept.iterdir())) == 1
     ended = eq(*COMMAND, "memory", "-o", "runs")
     assert ended.exit_code == 0, ended.output
     assert not kept.exists()
-    assert read_run("runs/memory").result["IndexRecall@10"].value == 1.0
+    assert load_run("runs/memory").result["IndexRecall@10"].value == 1.0

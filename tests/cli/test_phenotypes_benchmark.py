@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.lazy import Entry
-from equipoise.cli.program import COMMANDS
+from equipoise.cli.app import COMMANDS, CommandEntry
 
 OBO = """format-version: 1.2
 data-version: signs/2026-01-01
@@ -57,7 +56,7 @@ QUICK = ("--resamples", "100")
 @pytest.fixture(autouse=True)
 def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small ontology and cases, and a data folder without indexes."""
-    entry = Entry("equipoise.cli.phenotypes.group:phenotypes", "Clinical terms.")
+    entry = CommandEntry("equipoise.domains.phenotypes.cli:phenotypes", "Clinical terms.")
     monkeypatch.setitem(COMMANDS, "phenotypes", entry)
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     (folder / "signs.obo").write_text(OBO)

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from equipoise.ontology.index.search import TermSystem
-from equipoise.ontology.load import load_ontology
-from equipoise.tasks.extract import Document, candidates, predict
-from equipoise.tasks.extract.settings import FOR_NOTES
+from equipoise.domains.phenotypes.extraction.candidates import (
+    DEFAULT_FOR_NOTES,
+    ClinicalText,
+    retrieve_candidates,
+)
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 from toy_ontology import obo
 
 EXTRACT = ("phenotypes", "extract")
@@ -51,7 +55,7 @@ def test_terms_come_with_assertion_evidence_and_cues(eq) -> None:
 
 def test_the_command_finds_what_the_library_finds(eq) -> None:
     found = data(eq(*EXTRACT, "note.txt", *TOY, "--all-terms", "--chunk-threshold", "0.2", "--json"))
-    stored = candidates([Document("note.txt", NOTE)], TermSystem("tfidf:", load_ontology("toy.obo")))
+    stored = retrieve_candidates([ClinicalText("note.txt", NOTE)], TermRetriever("tfidf:", load_ontology("toy.obo")))
     (extracted,) = predict(stored, num_results=stored.depth, chunk_threshold=0.2).found
     assert [(row["id"], row["assertion"]) for row in found["terms"]] == [
         (each.term, each.assertion) for each in extracted
@@ -129,8 +133,8 @@ def test_the_model_may_be_named_as_the_query_names_it(eq) -> None:
 
 def test_the_defaults_are_those_that_the_measurement_is_told_to_use(eq) -> None:
     used = data(eq(*EXTRACT, "note.txt", *TOY, "--json"))["settings"]
-    assert used == {**FOR_NOTES.record(), "num_results": used["num_results"]}
-    assert FOR_NOTES.flags == "--chunk-threshold 0.5 --top-term-only"
+    assert used == {**DEFAULT_FOR_NOTES.record(), "num_results": used["num_results"]}
+    assert DEFAULT_FOR_NOTES.flags == "--chunk-threshold 0.5 --top-term-only"
     assert "--chunk-threshold 0.5 --top-term-only" in eq(*EXTRACT, "note.txt", *TOY).stderr
     for command in (EXTRACT, ("phenotypes", "extraction", "run")):
-        assert FOR_NOTES.flags in " ".join(eq(*command, "--help").stdout.split())
+        assert DEFAULT_FOR_NOTES.flags in " ".join(eq(*command, "--help").stdout.split())

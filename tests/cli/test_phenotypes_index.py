@@ -101,10 +101,7 @@ def test_a_store_can_hold_the_vectors(eq) -> None:
 
 
 def test_no_indexes_and_damaged_ones_are_told(eq) -> None:
-    assert (
-        "there are no indexes in indexes"
-        in eq("phenotypes", "index", "list", "--index-dir", "indexes").stderr
-    )
+    assert "there are no indexes in indexes" in eq("phenotypes", "index", "list", "--index-dir", "indexes").stderr
     eq(*BUILD, "--model-name", "hash")
     next(Path("indexes").glob("*/meta.json")).write_text("{")
     listing = eq("phenotypes", "index", "list", "--index-dir", "indexes")

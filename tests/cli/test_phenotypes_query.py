@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from equipoise.cli.phenotypes.language import language_notes
-from equipoise.ontology.index.search import TermSystem
-from equipoise.ontology.load import load_ontology
+from equipoise.domains.phenotypes.cli_query import language_notes
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 from toy_ontology import TERMS, obo
 
 TOY = ("--ontology", "toy.obo", "--index-dir", "indexes")
@@ -45,7 +45,7 @@ def test_the_command_says_what_the_library_finds(eq) -> None:
     words = (*QUERY, "small body", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
     rows = found(eq(*words, "--aggregation-strategy", strategy, "--num-results", "4"))
     ontology = load_ontology("toy.obo")
-    expected = TermSystem("tfidf:", ontology, strategy=strategy).search(["small body"], 4)
+    expected = TermRetriever("tfidf:", ontology, strategy=strategy).search(["small body"], 4)
     shared = expected.scores[0] > 0
     assert [row["id"] for row in rows] == [ontology.ids[term] for term in expected.terms[0][shared]]
     np.testing.assert_allclose([row["score"] for row in rows], expected.scores[0][shared])
@@ -80,10 +80,8 @@ def test_a_stored_index_gives_the_same_answer(eq) -> None:
     assert found(eq(*words)) == without
 
 
-def test_a_model_without_its_index_gets_one_that_the_next_question_finds(
-    eq, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("equipoise.cli.phenotypes.indexes.QUICK", ())
+def test_a_model_without_its_index_gets_one_that_the_next_question_finds(eq, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equipoise.domains.phenotypes.cli.UNINDEXED_KINDS", ())
     words = (*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector")
     first, second = eq(*words), eq(*words)
     assert first.exit_code == second.exit_code == 0

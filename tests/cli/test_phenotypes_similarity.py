@@ -61,9 +61,7 @@ def test_two_terms_are_introduced_compared_and_cited(eq):
 
 
 def test_every_term_meets_every_other_under_every_measure_asked_for(eq):
-    done = eq(
-        *SIMILARITY, "T:0003", "T:0004", "T:0001", "--measure", "edge", "--measure", "lin", "--json", *TINY
-    )
+    done = eq(*SIMILARITY, "T:0003", "T:0004", "T:0001", "--measure", "edge", "--measure", "lin", "--json", *TINY)
     told = json.loads(done.stdout, parse_constant=pytest.fail)
     assert [(pair["a"], pair["b"], pair["edges"]) for pair in told["pairs"]] == [
         ("T:0003", "T:0004", 2),

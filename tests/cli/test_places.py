@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cli.lazy import Entry
-from equipoise.cli.program import COMMANDS
-from equipoise.run.store import read_run
+from equipoise.cli.app import COMMANDS, CommandEntry
+from equipoise.runs.store import load_run
 
 ROWS, CLASSES = 60, 14
 SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy")
@@ -19,7 +18,7 @@ SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy")
 @pytest.fixture(autouse=True)
 def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logits that are right half of the time, users, hours and training counts."""
-    monkeypatch.setitem(COMMANDS, "places", Entry("equipoise.cli.places.group:places", "Next places."))
+    monkeypatch.setitem(COMMANDS, "places", CommandEntry("equipoise.domains.places.cli:places", "Next places."))
     rng = np.random.default_rng(0)
     targets = rng.integers(2, CLASSES, ROWS)
     logits = rng.normal(size=(ROWS, CLASSES)).astype(np.float32)
@@ -73,17 +72,15 @@ def test_people_are_told_about_ties_users_and_slices(eq) -> None:
 
 
 def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Path) -> None:
-    done = eq(
-        *SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--resamples", "100", "-o", "results"
-    )
+    done = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--resamples", "100", "-o", "results")
     assert done.exit_code == 0, done.stderr
-    run = read_run(folder / "results" / "logits")
+    run = load_run(folder / "results" / "logits")
     assert run.result["Acc@1"].n == ROWS
     assert run.result.estimates["F1(average=macro)"].value > 0
     assert set(run.manifest.datasets) == {"y.npy"}
     assert set(run.manifest.inputs) == {"logits.npy"}
     assert run.details[0].slices["user"] == "u0"
-    part = read_run(folder / "results" / "logits-answerable")
+    part = load_run(folder / "results" / "logits-answerable")
     assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
     assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
 
@@ -95,9 +92,7 @@ def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> 
     logits, targets = np.load(folder / "logits.npy"), np.load(folder / "y.npy")
     best = np.argsort(-logits, axis=1)[:, :10]
     pq.write_table(pa.table({"target": targets, "predictions": best.tolist()}), folder / "top.parquet")
-    cut = json.loads(
-        eq("places", "score", "--predictions", "top.parquet", "--classes", "14", "--json").stdout
-    )
+    cut = json.loads(eq("places", "score", "--predictions", "top.parquet", "--classes", "14", "--json").stdout)
     whole = json.loads(eq(*SCORE, "--json").stdout)
     for name in ("Acc@1", "Acc@10", "nDCG@10", "F1 weighted"):
         assert cut["percent"][name] == pytest.approx(whole["percent"][name])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from equipoise.cli import program
-from equipoise.cli.lazy import Entry
+from equipoise.cli import app
+from equipoise.cli.app import CommandEntry
 
 Eq = Callable[..., Result]
 UNITS, CLASSES = 40, 15
@@ -19,9 +19,7 @@ UNITS, CLASSES = 40, 15
 
 @pytest.fixture(autouse=True)
 def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        program.COMMANDS, "places", Entry("equipoise.cli.places.group:places", "Next places.")
-    )
+    monkeypatch.setitem(app.COMMANDS, "places", CommandEntry("equipoise.domains.places.cli:places", "Next places."))
 
 
 def write_seed(folder: Path, skill: float, seed: int, *, units: int = UNITS) -> Path:
@@ -133,8 +131,7 @@ def test_one_seed_says_so(eq: Eq, seeds: Path) -> None:
 
 def test_padding_is_no_class(eq: Eq, seeds: Path) -> None:
     plain, without = (
-        json.loads(eq("places", "compare", "good", "bad", "--json", *more).output)
-        for more in ((), ("--padding", "0"))
+        json.loads(eq("places", "compare", "good", "bad", "--json", *more).output) for more in ((), ("--padding", "0"))
     )
     assert without["systems"][0]["mean"] >= plain["systems"][0]["mean"]
     assert without != plain

@@ -24,18 +24,14 @@ def test_help_loads_nothing_heavy(environment) -> None:
         "try:\n    cli.main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
     assert "Usage: eq" in done.stdout
 
 
 def test_the_command_works_from_end_to_end(folder: Path, command, environment) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *words], env=environment, capture_output=True, text=True, check=False
-        )
+        return subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
 
     runs = ("--run", "good.trec", "--run", "bad.trec", "--qrels", "truth.qrels")
     scored = run("score", *runs, "-m", "MRR", "-o", "results", "--json")
@@ -55,9 +51,7 @@ def test_a_reader_that_leaves_is_no_error(words, command, environment) -> None:
     end, start = os.pipe()
     os.close(end)
     with os.fdopen(start, "wb") as closed:
-        done = subprocess.run(
-            [*command, *words], env=environment, stdout=closed, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run([*command, *words], env=environment, stdout=closed, stderr=subprocess.PIPE, check=False)
     assert done.stderr == b""
     assert done.returncode == 141
 
@@ -151,8 +145,6 @@ def test_an_interrupt_during_the_first_imports_ends_with_130(environment) -> Non
         "from equipoise.cli.main import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert done.stderr == "interrupted\n"

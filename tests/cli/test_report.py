@@ -92,9 +92,7 @@ def test_a_mistake_gets_a_sentence_and_leaves_no_file(
     assert sorted(folder.iterdir()) == before
 
 
-def test_runs_over_different_units_are_refused_with_the_difference(
-    eq: Eq, results: Path, folder: Path
-) -> None:
+def test_runs_over_different_units_are_refused_with_the_difference(eq: Eq, results: Path, folder: Path) -> None:
     (folder / "short.qrels").write_text("q00 0 d1 1\nq99 0 d1 1\n")
     eq("score", "--run", "good.trec", "--qrels", "short.qrels", "-o", "other")
     done = eq("report", "results/runs/bad", "other")

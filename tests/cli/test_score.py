@@ -230,9 +230,7 @@ def figures(done) -> list[float]:
 
 
 @pytest.mark.usefixtures("labelled")
-@pytest.mark.parametrize(
-    "words", [("big.npz",), ("big.safetensors",), ("named.npz:scores",), ("big.npz:logits",)]
-)
+@pytest.mark.parametrize("words", [("big.npz",), ("big.safetensors",), ("named.npz:scores",), ("big.npz:logits",)])
 def test_targets_come_from_the_file_of_the_logits(eq, words: tuple[str, ...]) -> None:
     if words == ("big.safetensors",):
         pytest.importorskip("safetensors")

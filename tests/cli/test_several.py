@@ -11,15 +11,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.cli.several import Several, SeveralCommand
+from equipoise.cli.options import MultiValueOption, SeveralCommand
 
 WORD = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=6)
 
 
 @click.command(cls=SeveralCommand)
-@click.option("--models", "-m", cls=Several, type=click.Choice(["bm25", "hash", "use"]), required=True)
-@click.option("--sizes", cls=Several, commas=True, type=int, default=(7, 8))
-@click.option("--words", cls=Several)
+@click.option("--models", "-m", cls=MultiValueOption, type=click.Choice(["bm25", "hash", "use"]), required=True)
+@click.option("--sizes", cls=MultiValueOption, commas=True, type=int, default=(7, 8))
+@click.option("--words", cls=MultiValueOption)
 @click.option("--json", is_flag=True)
 def command(**values: Any) -> None:
     """Print what was understood."""

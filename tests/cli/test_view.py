@@ -97,9 +97,7 @@ def test_a_port_that_is_taken_is_a_sentence(folder: Path, eq) -> None:
         port = taken.getsockname()[1]
         done = eq("view", "results", "--no-browser", "--port", str(port))
     assert done.exit_code == 2
-    assert done.stderr == (
-        f"error[E310]: port {port} is taken by another program\nhint: --port 0 takes a free one\n"
-    )
+    assert done.stderr == (f"error[E310]: port {port} is taken by another program\nhint: --port 0 takes a free one\n")
 
 
 @pytest.mark.parametrize(
@@ -131,9 +129,7 @@ def test_help_starts_nothing_heavy(command, environment) -> None:
         "try:\n    cli.main(['view', '--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "print([name for name in ('starlette', 'uvicorn', 'numpy') if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert "--no-browser" in done.stdout
     assert "starlette" not in done.stderr
     assert "uvicorn" not in done.stderr

@@ -29,9 +29,7 @@ def test_two_libraries_are_told_apart_convention_by_convention(eq) -> None:
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "MRR@10: mteb and ranx agree on 0.5000"  # and yet for different reasons
-    rows = [
-        line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "judged"))
-    ]
+    rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "judged"))]
     assert rows == [["equal", "scores"], ["judged", "queries", "that", "the", "run", "misses"]]
     assert "    mteb: equal scores are ordered by document id, descending" in lines
     assert [line for line in lines if line.startswith("note: ")] != []
@@ -61,9 +59,7 @@ def test_several_metrics_are_explained_one_after_another(eq) -> None:
 
 
 def test_a_published_figure_is_traced_to_its_conventions(eq) -> None:
-    done = eq(
-        "why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--like", "ranx"
-    )
+    done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--like", "ranx")
     assert done.exit_code == 0, done.stderr
     assert "- as equipoise scores (0.416667 over 3 units)" in " ".join(done.stdout.split())
     assert "does not prove that it was used" in done.stdout

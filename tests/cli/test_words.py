@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.checks.catalogue import all_checks
+from equipoise import __version__
+from equipoise.checks.registry import all_checks
+from equipoise.cli.app import COMMANDS, cli
 from equipoise.cli.doctor import EXTRAS
-from equipoise.cli.program import COMMANDS, cli
 from equipoise.errors import EquipoiseError
 from equipoise.extras import install_command
 from equipoise.metrics.catalogue import builtin
-from equipoise.version import __version__
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]
 
@@ -79,9 +79,7 @@ def test_every_check_and_test_is_listed(eq) -> None:
     assert {"randomisation", "t", "wilcoxon", "mcnemar", "holm", "bh", "none"} <= set(names)
 
 
-@pytest.mark.parametrize(
-    "metric", list(builtin()), ids=lambda metric: f"{metric.evidence.kind}-{metric.symbol}"
-)
+@pytest.mark.parametrize("metric", list(builtin()), ids=lambda metric: f"{metric.evidence.kind}-{metric.symbol}")
 def test_every_metric_has_a_page(eq, metric) -> None:
     pages = json.loads(eq("explain", metric.symbol, "--json").stdout)["pages"]
     page = next(each for each in pages if each["facts"]["evidence"] == metric.evidence.kind)

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.evidence import counts_of_points
-from equipoise.evidence.buckets import sure_counts
-from equipoise.evidence.from_points import ranking_from_points
+from equipoise.evidence.kernels import point_counts
+from equipoise.evidence.kernels.point_counts import GroupedCounts, certain_counts
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.tally import Tally
-from equipoise.geometry import Geometry, geometry
-from equipoise.geometry.functions import ball_to_hyperboloid
-from equipoise.geometry.screen import Screen
-from equipoise.geometry.spaces import Lorentz, Poincare
+from equipoise.evidence.ranking_among_points import ranking_among_points
+from equipoise.geometry.base import Geometry
+from equipoise.geometry.distances import ball_to_hyperboloid
+from equipoise.geometry.prefilter import PairPrefilter
+from equipoise.geometry.spaces import Lorentz, Poincare, geometry
 from equipoise.types import Floats, Ints
 
 NAMES = ("cosine", "dot", "euclidean", "poincare", "lorentz")
@@ -65,9 +64,7 @@ def some_pairs(count: int, rng: np.random.Generator) -> Ints:
     return pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs[:, 0] % 5 > 0)]
 
 
-def one_by_one(
-    points: Floats, pairs: Ints, space: Geometry, ids: list[str]
-) -> dict[str, list[tuple[int, ...]]]:
+def one_by_one(points: Floats, pairs: Ints, space: Geometry, ids: list[str]) -> dict[str, list[tuple[int, ...]]]:
     """Above, tied and before of each relative, by looking at all distances of each point."""
     arranged, rows = space.standard(points)
     found: dict[str, list[tuple[int, ...]]] = {each: [] for each in ids}
@@ -95,7 +92,7 @@ def test_every_rank_is_the_one_that_counting_finds(name: str, kind: str, how: Ho
     rng = np.random.default_rng(7)
     points, pairs = points_for(name, kind, 150, rng), some_pairs(150, rng)
     ids = [f"n{place}" for place in range(150)]
-    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, **how)
+    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=ids, **how)
     assert places_of(ranking) == one_by_one(points, pairs, geometry(name), ids)
     assert (ranking.candidates == 149).all()
 
@@ -106,10 +103,9 @@ def test_the_order_is_that_of_the_distances(name: str) -> None:
     points, pairs, space = points_for(name, "cloud", 400, rng), some_pairs(400, rng), geometry(name)
     distances = space.distances(points, points)
     expected = [
-        (np.delete(distances[node], [node, other]) < distances[node, other]).sum()
-        for node, other in pairs.tolist()
+        (np.delete(distances[node], [node, other]) < distances[node, other]).sum() for node, other in pairs.tolist()
     ]
-    ranking = ranking_from_points(points, pairs, space)
+    ranking = ranking_among_points(points, pairs, space)
     assert sorted(ranking.above.tolist()) == sorted(expected)
 
 
@@ -127,7 +123,7 @@ def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, 
     points = distinct[rows]
     pairs = some_pairs(60, rng)
     ids = [f"n{place}" for place in range(60)]
-    ranking = ranking_from_points(points, pairs, geometry(name), unit_ids=ids, **how)
+    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=ids, **how)
     found = one_by_one(points, pairs, geometry(name), ids)
     assert places_of(ranking) == found
     copies = np.bincount(rows, minlength=12)[rows[pairs[:, 1]]] - 1
@@ -139,9 +135,7 @@ def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, 
 def test_the_scale_of_flat_points_changes_nothing(scale: float) -> None:
     rng = np.random.default_rng(5)
     points, pairs = rng.normal(size=(200, 4)), some_pairs(200, rng)
-    plain, scaled = (
-        ranking_from_points(each, pairs, geometry("euclidean")) for each in (points, points * scale)
-    )
+    plain, scaled = (ranking_among_points(each, pairs, geometry("euclidean")) for each in (points, points * scale))
     assert plain.above.tolist() == scaled.above.tolist()
 
 
@@ -149,8 +143,8 @@ def test_the_scale_of_flat_points_changes_nothing(scale: float) -> None:
 def test_another_curvature_is_the_same_space_at_another_scale(space: Poincare | Lorentz) -> None:
     rng = np.random.default_rng(5)
     points, pairs = points_for(space.name, "cloud", 200, rng), some_pairs(200, rng)
-    plain = ranking_from_points(points, pairs, type(space)())
-    curved = ranking_from_points(points / 2.0, pairs, space)
+    plain = ranking_among_points(points, pairs, type(space)())
+    curved = ranking_among_points(points / 2.0, pairs, space)
     assert plain.above.tolist() == curved.above.tolist()
 
 
@@ -163,7 +157,7 @@ def test_neighbours_at_the_rim_keep_their_order() -> None:
     )
     pairs = np.column_stack([np.zeros(40, dtype=np.int64), np.arange(1, 41)])
     for how in POSSIBLE:
-        ranking = ranking_from_points(points, pairs, geometry("lorentz"), **how)
+        ranking = ranking_among_points(points, pairs, geometry("lorentz"), **how)
         assert ranking.above.tolist() == list(range(40))
 
 
@@ -171,7 +165,7 @@ def test_all_points_in_one_place_tie_with_everything() -> None:
     pairs = np.array([[0, 1], [1, 2]])
     for name in ("euclidean", "poincare", "cosine", "dot"):
         for how in POSSIBLE:
-            ranking = ranking_from_points(np.full((30, 2), 0.25), pairs, geometry(name), **how)
+            ranking = ranking_among_points(np.full((30, 2), 0.25), pairs, geometry(name), **how)
             assert ranking.above.tolist() == [0, 0]
             assert ranking.tied.tolist() == [28, 28]
             assert ranking.before.tolist() == [np.sum([str(each) > "1" for each in range(2, 30)]), 27 - 10]
@@ -188,13 +182,9 @@ def test_a_tally_counts_within_groups(values: list[float], groups: object, limit
     of = np.array([groups.randrange(4) for _ in values])  # type: ignore[attr-defined]
     asked = np.array([groups.randrange(4) for _ in limits])  # type: ignore[attr-defined]
     column = np.array(values)
-    below, equal = Tally.of(of, column).below(asked, np.array(limits))
-    assert below.tolist() == [
-        int((column[of == g] < limit).sum()) for g, limit in zip(asked, limits, strict=True)
-    ]
-    assert equal.tolist() == [
-        int((column[of == g] == limit).sum()) for g, limit in zip(asked, limits, strict=True)
-    ]
+    below, equal = GroupedCounts.of(of, column).below(asked, np.array(limits))
+    assert below.tolist() == [int((column[of == g] < limit).sum()) for g, limit in zip(asked, limits, strict=True)]
+    assert equal.tolist() == [int((column[of == g] == limit).sum()) for g, limit in zip(asked, limits, strict=True)]
 
 
 @given(
@@ -209,7 +199,7 @@ def test_buckets_are_sure_of_what_they_count(seed: int, size: int, spread: float
     true = np.exp(rng.normal(scale=spread, size=size).clip(-300, 300))
     seen = np.maximum(true - slack * rng.uniform(size=size), -1.0)
     limits = np.concatenate([rng.choice(true, 3), rng.uniform(0, true.max() * 1.1, 3)])
-    below, unsure = sure_counts(seen, limits, slack)
+    below, unsure = certain_counts(seen, limits, slack)
     open_to_doubt = np.zeros(size, dtype=bool)
     open_to_doubt[unsure] = True
     assert below.tolist() == [int(((true < limit) & ~open_to_doubt).sum()) for limit in limits]
@@ -219,7 +209,7 @@ def test_buckets_are_sure_of_what_they_count(seed: int, size: int, spread: float
 def test_buckets_leave_little_open() -> None:
     rng = np.random.default_rng(0)
     distances = (rng.normal(size=(20_000, 10)) ** 2).sum(axis=1)
-    _, unsure = sure_counts(distances, distances[:18], 1e-12)
+    _, unsure = certain_counts(distances, distances[:18], 1e-12)
     assert len(unsure) < 2_000
 
 
@@ -256,26 +246,24 @@ def many_relatives(count: int, rng: np.random.Generator) -> Ints:
 def test_compiled_counts_hold_over_many_tiles_and_many_relatives(name: str, kind: str, wide: int) -> None:
     rng = np.random.default_rng(11)
     points, pairs, space = points_for(name, kind, 700, rng), many_relatives(700, rng), geometry(name)
-    ranking = ranking_from_points(points, pairs, space, wide=wide, compiled=True)
+    ranking = ranking_among_points(points, pairs, space, wide=wide, compiled=True)
     above, tied = counted(points, pairs, space)
     order = np.lexsort((tied, above, pairs[:, 0]))
     assert ranking.above.tolist() == above[order].tolist()
     assert ranking.tied.tolist() == tied[order].tolist()
-    plain = ranking_from_points(points, pairs, space, compiled=False)
+    plain = ranking_among_points(points, pairs, space, compiled=False)
     assert ranking.before.tolist() == plain.before.tolist()
 
 
 @pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
 @pytest.mark.parametrize("wide", [-1, 1_000_000])
 def test_more_pairs_in_doubt_than_can_wait_change_nothing(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts_of_points, "KEPT", 0)
-    monkeypatch.setattr(counts_of_points, "TOGETHER", 1)
+    monkeypatch.setattr(point_counts, "CANDIDATE_CAPACITY", 0)
+    monkeypatch.setattr(point_counts, "TOGETHER", 1)
     rng = np.random.default_rng(2)
     points, pairs = np.repeat(rng.normal(size=(3, 4)), 200, axis=0), some_pairs(600, rng)
     space = geometry("euclidean")
-    ranking, plain = (
-        ranking_from_points(points, pairs, space, wide=wide, compiled=way) for way in (True, False)
-    )
+    ranking, plain = (ranking_among_points(points, pairs, space, wide=wide, compiled=way) for way in (True, False))
     for column in ("above", "tied", "before"):
         assert getattr(ranking, column).tolist() == getattr(plain, column).tolist()
     assert ranking.tied.min() >= 198
@@ -285,16 +273,16 @@ def test_more_pairs_in_doubt_than_can_wait_change_nothing(wide: int, monkeypatch
 @pytest.mark.parametrize("wide", [-1, 1_000_000])
 def test_compiled_counts_leave_little_in_doubt(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = []
-    excess = Screen.excess
+    excess = PairPrefilter.excess
 
-    def watched(screen: Screen, rows: Ints, columns: Ints) -> Floats:
+    def watched(screen: PairPrefilter, rows: Ints, columns: Ints) -> Floats:
         looked_at.append(len(rows))
         return excess(screen, rows, columns)
 
-    monkeypatch.setattr(Screen, "excess", watched)
+    monkeypatch.setattr(PairPrefilter, "excess", watched)
     rng = np.random.default_rng(1)
     points, pairs = rng.normal(size=(2000, 5)), some_pairs(2000, rng)
-    ranking_from_points(points, pairs, geometry("euclidean"), wide=wide, compiled=True)
+    ranking_among_points(points, pairs, geometry("euclidean"), wide=wide, compiled=True)
     assert sum(looked_at) < 2.1 * len(pairs)
 
 
@@ -306,8 +294,8 @@ def test_points_too_far_out_for_float32_are_counted_in_float64() -> None:
     space = np.sinh(rng.uniform(42.0, 46.0, (300, 1))) * directions
     points = np.column_stack([np.hypot(1.0, np.linalg.norm(space, axis=1)), space])
     pairs = some_pairs(300, rng)
-    assert Screen.of(points, geometry("lorentz")).single() is None
-    ranking = ranking_from_points(points, pairs, geometry("lorentz"), compiled=True)
+    assert PairPrefilter.of(points, geometry("lorentz")).single() is None
+    ranking = ranking_among_points(points, pairs, geometry("lorentz"), compiled=True)
     above, _ = counted(points, pairs, geometry("lorentz"))
     assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()
 
@@ -318,6 +306,6 @@ def test_products_too_small_for_float32_keep_their_order() -> None:
     points = rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-44, 0, (200, 1))
     pairs = some_pairs(200, rng)
     for wide in (-1, 1_000_000):
-        ranking = ranking_from_points(points, pairs, geometry("dot"), wide=wide, compiled=True)
+        ranking = ranking_among_points(points, pairs, geometry("dot"), wide=wide, compiled=True)
         above, _ = counted(points, pairs, geometry("dot"))
         assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()

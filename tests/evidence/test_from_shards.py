@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.evidence.counting import above
-from equipoise.evidence.from_shards import ranking_from_shards
+from equipoise.evidence.kernels.rank_counts import count_above
 from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.shards import Shard, Shards
 
 
@@ -20,8 +20,7 @@ def same(left: Ranking, right: Ranking) -> bool:
     """Whether all arrays of two rankings are equal, byte for byte."""
     one, other = left.to_arrays(), right.to_arrays()
     return all(
-        np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes()
-        for name in one.keys() | other.keys()
+        np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one.keys() | other.keys()
     )
 
 
@@ -52,9 +51,7 @@ def test_ranks_are_those_of_float64(geometry: str) -> None:
     queries = rng.normal(size=(40, 200)).astype(np.float32)
     relevant = rng.integers(0, 3000, size=(40, 1))
     found = ranking_from_shards(queries, np.array_split(corpus, 3), relevant, geometry=geometry)
-    exact = Ranking.from_embeddings(
-        queries.astype(np.float64), corpus.astype(np.float64), relevant, geometry=geometry
-    )
+    exact = Ranking.from_embeddings(queries.astype(np.float64), corpus.astype(np.float64), relevant, geometry=geometry)
     assert same(found, exact)
 
 
@@ -78,9 +75,7 @@ def test_a_copy_in_another_shard_ties() -> None:
     rng = np.random.default_rng(2)
     corpus = rng.normal(size=(5000, 384)).astype(np.float32)
     corpus[4321] = corpus[7]
-    found = ranking_from_shards(
-        rng.normal(size=(3, 384)).astype(np.float32), np.array_split(corpus, 4), [7, 7, 7]
-    )
+    found = ranking_from_shards(rng.normal(size=(3, 384)).astype(np.float32), np.array_split(corpus, 4), [7, 7, 7])
     assert found.tied.tolist() == [1, 1, 1]
 
 
@@ -90,9 +85,7 @@ def test_int8_shards_rank_as_the_vectors_they_stand_for() -> None:
     steps = rng.uniform(0.001, 0.01, size=(500, 1)).astype(np.float32)
     queries, relevant = rng.normal(size=(8, 20)), rng.integers(0, 500, size=(8, 2))
     shards = Shards.of([Shard(whole, steps=steps)])
-    assert same(
-        ranking_from_shards(queries, shards, relevant), ranking_from_shards(queries, whole * steps, relevant)
-    )
+    assert same(ranking_from_shards(queries, shards, relevant), ranking_from_shards(queries, whole * steps, relevant))
 
 
 def test_zero_vectors_are_named_as_in_memory() -> None:
@@ -104,11 +97,9 @@ def test_zero_vectors_are_named_as_in_memory() -> None:
     assert ranking_from_shards(queries, corpus, [0, 2], geometry="dot").invalid_points == ""
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 4), min_size=9, max_size=9), min_size=1, max_size=5), st.integers(-1, 5)
-)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=9, max_size=9), min_size=1, max_size=5), st.integers(-1, 5))
 def test_counting_above_is_comparing_one_by_one(scores: list[list[int]], limit: int) -> None:
-    found = above(np.array(scores, dtype=np.float32), np.full(len(scores), limit, dtype=np.float32))
+    found = count_above(np.array(scores, dtype=np.float32), np.full(len(scores), limit, dtype=np.float32))
     assert found.tolist() == [sum(score > limit for score in row) for row in scores]
 
 

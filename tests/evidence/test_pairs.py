@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError, StoreError
-from equipoise.evidence.columns import host
+from equipoise.evidence.base import to_numpy
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs
 
@@ -80,4 +80,4 @@ def test_bad_columns_are_explained():
 @pytest.mark.engines("torch")
 def test_tensors_that_track_gradients_are_read():
     torch = pytest.importorskip("torch")
-    assert host(torch.tensor([1.0, 2.0], requires_grad=True)).tolist() == [1.0, 2.0]
+    assert to_numpy(torch.tensor([1.0, 2.0], requires_grad=True)).tolist() == [1.0, 2.0]

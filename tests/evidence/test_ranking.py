@@ -19,10 +19,10 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.counting import above_and_tied
-from equipoise.evidence.placement import NEVER, random_places
+from equipoise.evidence.kernels.rank_counts import count_above_and_tied
 from equipoise.evidence.ranking import COUNTED, Ranking
-from equipoise.evidence.stream import RankingStream
+from equipoise.evidence.ranking_from_scores import RankingStream
+from equipoise.evidence.segments import NOT_RETRIEVED, random_ranks
 
 FEW_VALUES = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0])
 
@@ -44,7 +44,7 @@ def test_counting_agrees_with_comparing_one_by_one(data):
     thresholds = scores[row_of, rng.integers(0, width, len(row_of))]
     if dtype != np.int64:
         thresholds[rng.random(len(row_of)) < 0.2] = np.nan  # what the row does not hold
-    above, tied = above_and_tied(scores, thresholds, counts)
+    above, tied = count_above_and_tied(scores, thresholds, counts)
     assert above.tolist() == [int((scores[r] > t).sum()) for r, t in zip(row_of, thresholds, strict=True)]
     others = [max(int((scores[r] == t).sum()) - 1, 0) for r, t in zip(row_of, thresholds, strict=True)]
     assert tied.tolist() == others
@@ -150,7 +150,7 @@ def test_merging_streams_that_both_count_from_zero_is_refused():
 
 @pytest.mark.parametrize("geometry", ["cosine", "dot", "euclidean", "poincare", "lorentz"])
 def test_vectors_give_the_ranks_of_their_sorted_distances(geometry):
-    from equipoise.geometry import geometry as named
+    from equipoise.geometry.spaces import geometry as named
 
     rng = np.random.default_rng(3)
     points = rng.normal(size=(60, 4)) * 0.2
@@ -172,9 +172,7 @@ def test_blocks_of_scores_give_what_the_whole_matrix_gives():
     scores = np.random.default_rng(4).integers(0, 6, (11, 9)).astype(float)
     relevant = [[u % 9, (u + 3) % 9] for u in range(11)]
     blocks = ((slice(at, min(at + 4, 11)), scores[at : at + 4].copy()) for at in range(0, 11, 4))
-    assert_same(
-        Ranking.from_blocks(blocks, relevant, units=11, corpus=9), Ranking.from_scores(scores, relevant)
-    )
+    assert_same(Ranking.from_blocks(blocks, relevant, units=11, corpus=9), Ranking.from_scores(scores, relevant))
 
 
 def test_duplicate_vectors_tie():
@@ -204,7 +202,7 @@ def test_random_places_are_distinct_and_uniform():
     pool, counts = np.array([5, 6, 1, 40]), np.array([2, 6, 1, 3])
     seen = np.zeros(40)
     for _ in range(3000):
-        places = np.split(random_places(pool, counts, rng), np.cumsum(counts)[:-1])
+        places = np.split(random_ranks(pool, counts, rng), np.cumsum(counts)[:-1])
         for own, size in zip(places, pool, strict=True):
             assert len(set(own.tolist())) == len(own)
             assert own.max() < size
@@ -216,15 +214,13 @@ def test_random_places_are_distinct_and_uniform():
 def test_shuffled_rankings_lose_what_falls_below_the_depth():
     ranking = Ranking.from_lists([[1, 2]] * 500, [[1]] * 500, corpus_size=8)
     shuffled = ranking.shuffled(np.random.default_rng(0))
-    lost = (shuffled.above == NEVER).mean()
+    lost = (shuffled.above == NOT_RETRIEVED).mean()
     assert abs(lost - 6 / 8) < 0.08
-    assert set(shuffled.above.tolist()) == {0, 1, NEVER}
+    assert set(shuffled.above.tolist()) == {0, 1, NOT_RETRIEVED}
 
 
 def test_storing_gives_back_the_same_evidence_and_the_same_bytes(tmp_path):
-    ranking = Ranking.from_runs(
-        {"ü": {"a": 2, "b": 1}, "z": {}}, {"ü": {"a": 1.0, "c": 1.0}, "w": {"a": 1.0}}
-    )
+    ranking = Ranking.from_runs({"ü": {"a": 2, "b": 1}, "z": {}}, {"ü": {"a": 1.0, "c": 1.0}, "w": {"a": 1.0}})
     ranking.save(tmp_path / "one.npz")
     again = Ranking.load(tmp_path / "one.npz")
     assert_same(ranking, again)
@@ -318,11 +314,7 @@ def test_bad_input_gets_a_sentence(build, error, sentence):
         build()
 
 
-@given(
-    st.one_of(
-        st.none(), st.integers(), st.text(), st.lists(st.integers() | st.text() | st.lists(st.floats()))
-    )
-)
+@given(st.one_of(st.none(), st.integers(), st.text(), st.lists(st.integers() | st.text() | st.lists(st.floats()))))
 def test_whatever_the_lists_are_the_answer_is_a_ranking_or_a_sentence(junk):
     for call in (
         lambda: Ranking.from_lists(junk, [[1]]),

@@ -16,10 +16,7 @@ CORPORA = st.lists(st.tuples(ENTRIES, ENTRIES), max_size=6)
 
 def decoded(sets: Sets, side: TermSets) -> list[set[tuple[str, str]]]:
     return [
-        {
-            (sets.terms[t], sets.assertions[a])
-            for t, a in zip(side.terms[i:j], side.assertions[i:j], strict=True)
-        }
+        {(sets.terms[t], sets.assertions[a]) for t, a in zip(side.terms[i:j], side.assertions[i:j], strict=True)}
         for i, j in zip(side.offsets[:-1], side.offsets[1:], strict=True)
     ]
 

@@ -41,9 +41,7 @@ def test_taking_all_points_changes_nothing(tmp_path):
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "space", [full_space(), Space.of([[1.0, 2.0]]), Space.of(np.ones((2, 2), np.float32))]
-)
+@pytest.mark.parametrize("space", [full_space(), Space.of([[1.0, 2.0]]), Space.of(np.ones((2, 2), np.float32))])
 def test_a_saved_file_reads_back_the_same(tmp_path, space):
     space.save(tmp_path / "one.npz")
     again = Space.load(tmp_path / "one.npz")

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.data import blocks
-from equipoise.data.runs import read_run
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.evidence import from_runs
-from equipoise.evidence.from_runs import streamed_ranking
+from equipoise.evidence import ranking_from_lists
 from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.ranking_from_lists import streamed_ranking
+from equipoise.io import text as blocks
+from equipoise.io.run_files import read_run
 
 QRELS = {"q1": {"a": 1, "b": 2, "z": 1}, "q2": {"a": 0, "c": 1}, "q3": {"d": 1}, "é": {"ü": 1}}
 
@@ -51,7 +51,7 @@ def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped
     path.write_bytes(gzip.compress(data) if zipped else data)
     with pytest.MonkeyPatch.context() as patch:  # blocks end within lists, and lists within blocks
         patch.setattr(blocks, "BLOCK_BYTES", 40)
-        patch.setattr(from_runs, "_STREAM_SCORES", 5)
+        patch.setattr(ranking_from_lists, "_STREAM_SCORES", 5)
         found = streamed_ranking(QRELS, path, corpus_size=size)
     assert found is not None
     assert_equal(found, Ranking.from_runs(QRELS, read_run(path), corpus_size=size))
@@ -62,9 +62,7 @@ def test_a_query_in_two_places_is_read_whole(tmp_path: Path) -> None:
     path.write_text(lines_of({"q1": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"q1": [("b", 0.7)]}))
     assert streamed_ranking(QRELS, path) is None
     assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
-    path.write_text(
-        lines_of({"unknown": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"unknown": [("b", 1)]})
-    )
+    path.write_text(lines_of({"unknown": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"unknown": [("b", 1)]}))
     assert streamed_ranking(QRELS, path) is None
     assert Ranking.from_runs(QRELS, path).unknown_units == ("unknown",)
 
@@ -92,9 +90,7 @@ row = st.sampled_from(["q1", "q2", "u"]).flatmap(
 
 @settings(max_examples=60)
 @given(
-    lines=st.lists(
-        st.tuples(row | row | row | st.sampled_from(ODD), st.sampled_from([b"\n", b"\r\n", b"\r"]))
-    ),
+    lines=st.lists(st.tuples(row | row | row | st.sampled_from(ODD), st.sampled_from([b"\n", b"\r\n", b"\r"]))),
     name=st.sampled_from(["a.trec", "a.txt", "a.tsv"]),
 )
 def test_any_bytes_give_what_reading_the_file_whole_gives(tmp_path_factory, lines, name) -> None:
@@ -188,7 +184,7 @@ def peak_bytes(path: Path, units: int) -> int:
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(from_runs, "_STREAM_SCORES", 1 << 11)
+    monkeypatch.setattr(ranking_from_lists, "_STREAM_SCORES", 1 << 11)
     peaks = []
     for units in (40, 200):
         path = tmp_path / f"{units}.trec"

@@ -7,8 +7,8 @@ import pytest
 
 from equipoise.errors import MissingExtraError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
-from equipoise.geometry.device import best_on_device, nearest_on_device, torch_device
-from equipoise.geometry.search import nearest
+from equipoise.geometry.gpu_search import nearest_neighbors_gpu, top_k_gpu, torch_device
+from equipoise.geometry.search import nearest_neighbors
 
 pytestmark = pytest.mark.engines("torch")
 
@@ -39,8 +39,8 @@ def points(geometry: str, count: int, seed: int, dims: int = 6) -> np.ndarray:
 @pytest.mark.parametrize("block_bytes", [None, 1, 5000])
 def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
     queries, corpus = points(geometry, 23, 1), points(geometry, 90, 2)
-    mine = nearest_on_device(queries, corpus, 12, geometry=geometry, device=device, block_bytes=block_bytes)
-    hosts = nearest(queries, corpus, 12, geometry=geometry)
+    mine = nearest_neighbors_gpu(queries, corpus, 12, geometry=geometry, device=device, block_bytes=block_bytes)
+    hosts = nearest_neighbors(queries, corpus, 12, geometry=geometry)
     np.testing.assert_array_equal(mine.indices, hosts.indices)
     np.testing.assert_allclose(mine.scores, hosts.scores, rtol=1e-12, atol=1e-12)
 
@@ -50,20 +50,16 @@ def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_byt
 def test_ranks_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
     corpus = points(geometry, 90, 3)
     rng = np.random.default_rng(4)
-    relevant = [
-        sorted({int(each) for each in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)
-    ]
+    relevant = [sorted({int(each) for each in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)]
     options = {"geometry": geometry, "exclude": np.arange(90)}
-    mine = Ranking.from_embeddings(
-        corpus, corpus, relevant, device=device, block_bytes=block_bytes, **options
-    )
+    mine = Ranking.from_embeddings(corpus, corpus, relevant, device=device, block_bytes=block_bytes, **options)
     hosts = Ranking.from_embeddings(corpus, corpus, relevant, **options)
     for column in ("above", "tied", "before", "gain", "candidates"):
         np.testing.assert_array_equal(getattr(mine, column), getattr(hosts, column))
 
 
 def test_equal_scores_at_the_end_of_the_list_are_taken_in_the_order_of_their_rows() -> None:
-    found = nearest_on_device(np.ones((1, 2)), np.ones((9, 2)), 4, device="cpu")
+    found = nearest_neighbors_gpu(np.ones((1, 2)), np.ones((9, 2)), 4, device="cpu")
     assert found.indices.tolist() == [[0, 1, 2, 3]]
 
 
@@ -77,7 +73,7 @@ def test_the_best_of_groups_are_the_best_of_all(columns: int, values: str) -> No
         "equal": np.zeros((9, columns)),
     }[values]
     torch = pytest.importorskip("torch")
-    indices, found = best_on_device(torch.as_tensor(scores), 2)
+    indices, found = top_k_gpu(torch.as_tensor(scores), 2)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
     np.testing.assert_array_equal(indices.numpy(), order)
     np.testing.assert_array_equal(found.numpy(), np.take_along_axis(scores, order, axis=1))
@@ -86,8 +82,8 @@ def test_the_best_of_groups_are_the_best_of_all(columns: int, values: str) -> No
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_coarser_products_are_near_the_full_ones(precision: str) -> None:
     queries, corpus = (points("cosine", size, 5).astype(np.float32) for size in (7, 40))
-    mine = nearest_on_device(queries, corpus, 40, device="cpu", precision=precision)
-    hosts = nearest(queries, corpus, 40)
+    mine = nearest_neighbors_gpu(queries, corpus, 40, device="cpu", precision=precision)
+    hosts = nearest_neighbors(queries, corpus, 40)
     np.testing.assert_allclose(mine.scores, hosts.scores, atol=0.02)
 
 

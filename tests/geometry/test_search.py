@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
-from equipoise.geometry import Corpus, functions, nearest, score_blocks
-from equipoise.geometry.shortlist import Shortlist
-from equipoise.geometry.twins import twins
+from equipoise.geometry import distances as functions
+from equipoise.geometry.search import SearchCorpus, find_duplicate_rows, nearest_neighbors, score_blocks
+from equipoise.geometry.topk import ThresholdTopK
 
 NAMES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
 
@@ -39,7 +39,7 @@ def test_neighbours_are_those_of_the_sorted_distances(name: str, count: int) -> 
     rng = np.random.default_rng(0)
     queries, corpus = points(name, rng, 7, 6), points(name, rng, count, 6)
     distances = getattr(functions, name)(queries[:, None, :], corpus[None, :, :])
-    found = nearest(queries, corpus, 20, geometry=name)
+    found = nearest_neighbors(queries, corpus, 20, geometry=name)
     np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :20])
     assert (np.diff(found.scores, axis=1) <= 0).all()
 
@@ -58,7 +58,7 @@ def test_small_searches_equal_a_full_stable_sort(
 ) -> None:
     rng = np.random.default_rng(seed)
     left, right = grid(rng, queries, dim), grid(rng, count, dim)
-    found = nearest(left, right, k, geometry="dot", block_bytes=block_bytes)
+    found = nearest_neighbors(left, right, k, geometry="dot", block_bytes=block_bytes)
     indices, scores = full_sort(left, right, min(k, count))
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_array_equal(found.scores, scores)
@@ -77,7 +77,7 @@ def test_large_searches_with_ties_equal_a_full_stable_sort(
 ) -> None:
     rng = np.random.default_rng(seed)
     left, right = grid(rng, 5, dim, levels), grid(rng, count, dim, levels)
-    found = nearest(left, right, k, geometry="dot")
+    found = nearest_neighbors(left, right, k, geometry="dot")
     indices, scores = full_sort(left, right, k)
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_array_equal(found.scores, scores)
@@ -122,7 +122,7 @@ def misleading(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
 def test_misleading_corpora_change_nothing_but_the_time(kind: str, k: int) -> None:
     corpus = misleading(kind, np.random.default_rng(0), 10_000)
     queries = np.array([[1.0], [2.0], [-1.0], [0.0]])
-    found = nearest(queries, corpus, k, geometry="dot")
+    found = nearest_neighbors(queries, corpus, k, geometry="dot")
     indices, scores = full_sort(queries, corpus, k)
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_array_equal(found.scores, scores)
@@ -142,7 +142,7 @@ def test_copies_of_a_point_tie_exactly_wherever_they_stand(name: str, dtype: typ
             for block, scores in score_blocks(queries, corpus, name):
                 for row in scores:
                     assert len(set(row.tolist())) <= 40, (block, count, dim)
-            found = nearest(queries, corpus, count // 3, geometry=name)
+            found = nearest_neighbors(queries, corpus, count // 3, geometry=name)
             for scores, indices in zip(found.scores, found.indices, strict=True):
                 same = np.diff(scores) == 0
                 assert (np.diff(indices)[same] > 0).all()
@@ -161,9 +161,9 @@ def test_copies_of_a_point_tie_exactly_wherever_they_stand(name: str, dtype: typ
 def test_blocks_and_threads_do_not_change_the_answer() -> None:
     rng = np.random.default_rng(2)
     queries, corpus = grid(rng, 50, 8, 40), grid(rng, 5000, 8, 40)
-    whole = nearest(queries, corpus, 30, geometry="euclidean")
+    whole = nearest_neighbors(queries, corpus, 30, geometry="euclidean")
     for block_bytes, threads in ((1, 1), (40_000, 1), (40_000, 3)):
-        parts = nearest(queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads)
+        parts = nearest_neighbors(queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads)
         np.testing.assert_array_equal(parts.indices, whole.indices)
 
 
@@ -172,31 +172,31 @@ def test_blocks_and_threads_do_not_change_the_answer() -> None:
 def test_a_corpus_prepared_once_answers_as_the_points_do(name: str, kinds: str) -> None:
     rng = np.random.default_rng(0)
     queries, corpus = points(name, rng, 9, 4).astype(kinds[:2]), points(name, rng, 300, 4).astype(kinds[2:])
-    ready = Corpus.of(corpus, name)
+    ready = SearchCorpus.of(corpus, name)
     for some in (queries[:1], queries):
-        found, wanted = nearest(some, ready, 5), nearest(some, corpus, 5, geometry=name)
+        found, wanted = nearest_neighbors(some, ready, 5), nearest_neighbors(some, corpus, 5, geometry=name)
         assert found.indices.tolist() == wanted.indices.tolist()
         assert found.scores.tobytes() == wanted.scores.tobytes()
     with pytest.raises(ShapeError, match="coordinates"):
-        nearest(queries[:, :2], ready, 5)
+        nearest_neighbors(queries[:, :2], ready, 5)
 
 
 def test_lists_integers_and_half_precision_are_accepted() -> None:
-    assert nearest([[1, 0]], [[0, 1], [1, 0]], 1).indices.tolist() == [[1]]
+    assert nearest_neighbors([[1, 0]], [[0, 1], [1, 0]], 1).indices.tolist() == [[1]]
     half = np.array([[1.0, 0.0]], dtype=np.float16)
-    assert nearest(half, half, 1).scores.dtype == np.float32
-    assert nearest(half, half.astype(np.float64), 1).scores.dtype == np.float64
+    assert nearest_neighbors(half, half, 1).scores.dtype == np.float32
+    assert nearest_neighbors(half, half.astype(np.float64), 1).scores.dtype == np.float64
 
 
 def test_more_neighbours_than_points_gives_all_points() -> None:
-    found = nearest(np.eye(3), np.eye(3), 10)
+    found = nearest_neighbors(np.eye(3), np.eye(3), 10)
     assert found.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
-    assert nearest(np.eye(3), np.empty((0, 3)), 10).indices.shape == (3, 0)
-    assert len(nearest(np.empty((0, 3)), np.eye(3), 2)) == 0
+    assert nearest_neighbors(np.eye(3), np.empty((0, 3)), 10).indices.shape == (3, 0)
+    assert len(nearest_neighbors(np.empty((0, 3)), np.eye(3), 2)) == 0
 
 
 def test_zero_vectors_under_cosine_rank_between_agreement_and_opposition() -> None:
-    found = nearest([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], 3)
+    found = nearest_neighbors([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], 3)
     assert found.indices.tolist() == [[2, 1, 0]]
     assert found.scores.tolist() == [[1.0, 0.0, -1.0]]
 
@@ -205,18 +205,18 @@ def test_bad_input_is_refused_with_the_rows_that_are_bad() -> None:
     good, bad = np.ones((4, 2)), np.ones((4, 2))
     bad[2, 1] = np.nan
     with pytest.raises(NotFiniteError, match=r"the queries: 1 of 4 points hold NaN or infinity \(row 2\)"):
-        nearest(bad, good, 1)
+        nearest_neighbors(bad, good, 1)
     with pytest.raises(NotFiniteError, match="the corpus"):
         score_blocks(good, bad)
     with pytest.raises(InputError, match="outside the ball"):
-        nearest(good / 10, good, 1, geometry="poincare")
+        nearest_neighbors(good / 10, good, 1, geometry="poincare")
     with pytest.raises(ShapeError, match="2 coordinates and the corpus has 3"):
-        nearest(good, np.ones((4, 3)), 1)
+        nearest_neighbors(good, np.ones((4, 3)), 1)
     with pytest.raises(UnknownNameError):
-        nearest(good, good, 1, geometry="cosin")
+        nearest_neighbors(good, good, 1, geometry="cosin")
     for wrong in ({"k": 0}, {"k": 1, "threads": 0}, {"k": 1, "block_bytes": 0}):
         with pytest.raises(ParameterError):
-            nearest(good, good, **wrong)
+            nearest_neighbors(good, good, **wrong)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -240,13 +240,13 @@ def test_twins_are_found_by_value_and_not_by_chance() -> None:
         rows[rows == 0] *= rng.choice([-1.0, 1.0], (rows == 0).sum())
         firsts: dict[tuple[float, ...], int] = {}
         expected = [firsts.setdefault(tuple(row), index) for index, row in enumerate((rows + 0.0).tolist())]
-        found = twins(rows)
+        found = find_duplicate_rows(rows)
         assert found.first.tolist() == expected
         assert sorted([*found.copies, *found.distinct]) == list(range(3000))
 
 
 def test_a_shortlist_that_overflows_does_not_claim_a_proof() -> None:
-    shortlist = Shortlist(2, 1, np.dtype(np.float64))
+    shortlist = ThresholdTopK(2, 1, np.dtype(np.float64))
     tile = np.stack([np.arange(1024.0), np.where(np.arange(1024) == 5, 1.0, -np.inf)])
     shortlist.add(tile, np.arange(1024))
     indices, scores, proven = shortlist.best()
@@ -258,7 +258,7 @@ def test_a_shortlist_that_overflows_does_not_claim_a_proof() -> None:
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_a_shortlist_proves_the_best_of_scores_in_no_order(k: int) -> None:
     scores = np.random.default_rng(5).standard_normal((200, 8 * 1024))
-    shortlist = Shortlist(200, k, scores.dtype)
+    shortlist = ThresholdTopK(200, k, scores.dtype)
     for first in range(8):
         tile = np.ascontiguousarray(scores[:, first::8])
         if first == 0:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
-from equipoise.geometry import nearest
-from equipoise.geometry.leaders import Leaders
-from equipoise.geometry.sharded import nearest_in_shards
+from equipoise.geometry.search import nearest_neighbors
+from equipoise.geometry.sharded_search import nearest_in_shards
 from equipoise.geometry.shards import Shard, Shards
+from equipoise.geometry.topk import RunningTopK
 
 GEOMETRIES = ("cosine", "dot", "euclidean")
 
@@ -57,9 +57,7 @@ def test_the_bytes_do_not_depend_on_how_the_corpus_is_cut(geometry: str) -> None
         found = nearest_in_shards(queries, cut(corpus, pieces), 15, geometry=geometry, threads=threads)
         assert found.indices.tobytes() == whole.indices.tobytes()
         assert found.scores.tobytes() == whole.scores.tobytes()
-    single = np.concatenate(
-        [nearest_in_shards(row[None], corpus, 15, geometry=geometry).scores for row in queries]
-    )
+    single = np.concatenate([nearest_in_shards(row[None], corpus, 15, geometry=geometry).scores for row in queries])
     assert single.tobytes() == whole.scores.tobytes()
 
 
@@ -79,13 +77,11 @@ def test_whole_numbers_tie_exactly_as_in_memory(
     data: st.DataObject, geometry: str, dims: int, rows: int, k: int, pieces: int
 ) -> None:
     draw = lambda count: np.array(  # noqa: E731
-        data.draw(
-            st.lists(st.lists(whole_numbers, min_size=dims, max_size=dims), min_size=count, max_size=count)
-        ),
+        data.draw(st.lists(st.lists(whole_numbers, min_size=dims, max_size=dims), min_size=count, max_size=count)),
         dtype=np.float32,
     )
     corpus, queries = draw(rows), draw(3)
-    in_memory = nearest(queries, corpus, k, geometry=geometry)
+    in_memory = nearest_neighbors(queries, corpus, k, geometry=geometry)
     found = nearest_in_shards(queries, cut(corpus, pieces), k, geometry=geometry)
     assert np.array_equal(found.indices, in_memory.indices)
     assert np.array_equal(found.scores, in_memory.scores)
@@ -101,7 +97,7 @@ def test_vectors_that_float32_products_confuse_are_told_apart(geometry: str) -> 
     rows, _ = slow(queries, corpus, 50, geometry)
     assert np.array_equal(found.indices, rows)
     assert not np.array_equal(
-        nearest(queries.astype(np.float32), corpus, 50, geometry=geometry).indices, rows
+        nearest_neighbors(queries.astype(np.float32), corpus, 50, geometry=geometry).indices, rows
     )
 
 
@@ -149,7 +145,7 @@ def test_no_queries_find_nothing() -> None:
 
 
 def test_leaders_keep_the_lower_row_of_equals() -> None:
-    best = Leaders(1, 2)
+    best = RunningTopK(1, 2)
     zeros = np.zeros(3, dtype=np.int64)
     best.offer(zeros, np.array([9, 4, 7]), np.array([1.0, 1.0, 0.5]))
     best.offer(zeros[:1], np.array([2]), np.array([1.0]))

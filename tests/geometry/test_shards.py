@@ -9,21 +9,20 @@ import numpy as np
 import pytest
 
 from equipoise.errors import InputError, ShapeError
-from equipoise.geometry.filerows import FileRows
-from equipoise.geometry.shards import Shard, Shards
+from equipoise.geometry.shards import MappedRows, Shard, Shards
 
 ROWS = np.arange(60, dtype=np.float32).reshape(20, 3)
 
 
 @pytest.fixture
-def mapped(tmp_path: Path) -> FileRows:
+def mapped(tmp_path: Path) -> MappedRows:
     np.save(tmp_path / "rows.npy", ROWS)
-    found = FileRows.of(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    found = MappedRows.of(np.load(tmp_path / "rows.npy", mmap_mode="r"))
     assert found is not None
     return found
 
 
-def test_rows_of_a_file_are_those_of_the_array(mapped: FileRows) -> None:
+def test_rows_of_a_file_are_those_of_the_array(mapped: MappedRows) -> None:
     assert np.array_equal(mapped.read(), ROWS)
     assert np.array_equal(mapped[5:9].read(), ROWS[5:9])
     assert np.array_equal(mapped[5:9][1:].take(np.array([2, 0])), ROWS[[8, 6]])
@@ -31,13 +30,13 @@ def test_rows_of_a_file_are_those_of_the_array(mapped: FileRows) -> None:
     assert mapped[30:].read().shape == (0, 3)
 
 
-def test_rows_of_a_file_travel_as_a_path(mapped: FileRows) -> None:
+def test_rows_of_a_file_travel_as_a_path(mapped: MappedRows) -> None:
     sent = pickle.dumps(Shard(mapped))
     assert len(sent) < 500
     assert np.array_equal(pickle.loads(sent).take(np.array([3])), ROWS[[3]])
 
 
-def test_a_file_that_shrank_is_a_sentence(mapped: FileRows) -> None:
+def test_a_file_that_shrank_is_a_sentence(mapped: MappedRows) -> None:
     Path(mapped.path).write_bytes(b"gone")
     with pytest.raises(InputError, match="can no longer be read: it has become shorter"):
         mapped.read()
@@ -48,10 +47,10 @@ def test_a_file_that_shrank_is_a_sentence(mapped: FileRows) -> None:
 
 def test_columns_first_are_no_rows_of_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "columns.npy", np.asfortranarray(ROWS))
-    assert FileRows.of(np.load(tmp_path / "columns.npy", mmap_mode="r")) is None
+    assert MappedRows.of(np.load(tmp_path / "columns.npy", mmap_mode="r")) is None
 
 
-def test_shards_number_their_vectors_through(mapped: FileRows) -> None:
+def test_shards_number_their_vectors_through(mapped: MappedRows) -> None:
     shards = Shards.of([Shard(mapped[:7]), ROWS[7:8], Shard(mapped[8:])]).split(shard_bytes=5 * 12)
     assert [shard.first for shard in shards.parts] == [0, 5, 7, 8, 13, 18]
     wanted = np.array([19, 0, 7, 6, 7])
@@ -61,9 +60,7 @@ def test_shards_number_their_vectors_through(mapped: FileRows) -> None:
 
 
 def test_int8_rows_stand_for_whole_numbers_times_their_step() -> None:
-    shard = Shard(
-        np.array([[1, -2], [127, 0]], dtype=np.int8), steps=np.array([[0.5], [2.0]], dtype=np.float32)
-    )
+    shard = Shard(np.array([[1, -2], [127, 0]], dtype=np.int8), steps=np.array([[0.5], [2.0]], dtype=np.float32))
     ((first, rows),) = shard.windows()
     assert (first, rows.dtype, rows.tolist()) == (0, np.float32, [[0.5, -1.0], [254.0, 0.0]])
     assert shard.take(np.array([1])).tolist() == [[254.0, 0.0]]

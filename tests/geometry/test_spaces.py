@@ -8,17 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
-from equipoise.geometry import (
-    GEOMETRIES,
-    Cosine,
-    Dot,
-    Euclidean,
-    Geometry,
-    Lorentz,
-    Poincare,
-    functions,
-    geometry,
-)
+from equipoise.geometry import distances as functions
+from equipoise.geometry.base import Geometry
+from equipoise.geometry.spaces import GEOMETRIES, Cosine, Dot, Euclidean, Lorentz, Poincare, geometry
 
 SPACES = [Cosine(), Dot(), Euclidean(), Poincare(), Poincare(0.3), Lorentz(), Lorentz(2.5)]
 
@@ -68,9 +60,7 @@ def test_similarity_is_the_function_of_distance_that_the_class_names(space: Geom
     rng = np.random.default_rng(0)
     queries, corpus = sample(space, rng, 5, 4), sample(space, rng, 6, 4)
     scores = space.similarity(space.prepare_queries(queries), space.prepare_corpus(corpus))
-    np.testing.assert_allclose(
-        scores, surrogate(space, space.distances(queries, corpus)), rtol=1e-9, atol=1e-12
-    )
+    np.testing.assert_allclose(scores, surrogate(space, space.distances(queries, corpus)), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +123,7 @@ def test_points_on_or_outside_the_ball_are_named_by_row() -> None:
     points = np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 0.0], [3.0, 4.0]])
     verdict = Poincare().check(points)
     assert verdict.rows.tolist() == [1, 3]
-    with pytest.raises(
-        InputError, match=r"2 of 4 points lie on or outside the ball of radius 1 \(rows 1, 3\)"
-    ):
+    with pytest.raises(InputError, match=r"2 of 4 points lie on or outside the ball of radius 1 \(rows 1, 3\)"):
         verdict.require_usable("the queries")
     assert Poincare(0.01).check(points).ok
 

@@ -7,7 +7,7 @@ import pytest
 import pytrec_eval
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.parse import parse
+from equipoise.metrics.parser import parse_metrics
 
 CUTOFFS = (1, 3, 5, 10, 100)
 PAIRS = {
@@ -52,7 +52,7 @@ def test_all_measures_agree_with_trec_eval_unit_by_unit(seed):
     theirs = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
     ranking = Ranking.from_runs(qrels, run).ordered("by_id")
     for ours, name in PAIRS.items():
-        values = parse(ours)[0].per_unit(ranking)
+        values = parse_metrics(ours)[0].per_unit(ranking)
         expected = [theirs[unit][name] for unit in ranking.unit_ids]
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12, err_msg=ours)
 

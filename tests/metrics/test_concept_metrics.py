@@ -15,13 +15,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
-from equipoise.metrics import directions as module
+from equipoise.metrics import intrinsic
 from equipoise.metrics.base import Metric
-from equipoise.metrics.graph import GraphClustering, GraphDensity
-from equipoise.metrics.grouping import ClusterCoherence, ClusterSeparation, Purity
-from equipoise.metrics.parse import parse
-from equipoise.metrics.quality import Diversity, EmbeddingVariance, NormRatio, random_directions
-from equipoise.run.scoring import evaluate
+from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity
+from equipoise.metrics.intrinsic import Diversity, EmbeddingVariance, NormRatio, random_vectors
+from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.structure import GraphClustering, GraphDensity
+from equipoise.runs.evaluate import evaluate
 
 
 def cloud(n: int = 40, d: int = 6, seed: int = 0, classes: int = 4) -> Space:
@@ -36,7 +36,7 @@ def cloud(n: int = 40, d: int = 6, seed: int = 0, classes: int = 4) -> Space:
 
 @pytest.fixture(params=[32 << 20, 1000], ids=["one block", "many blocks"])
 def _block_sizes(request, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", request.param)
+    monkeypatch.setattr(intrinsic, "BLOCK_BYTES", request.param)
 
 
 # ---- classes -----------------------------------------------------------------------------------
@@ -84,15 +84,15 @@ def test_purity_agrees_with_the_neighbours_of_scikit_learn(neighbours):
         np.mean(space.labels[[other for other in row if other != place][:neighbours]] == space.labels[place])
         for place, row in enumerate(near)
     ]
-    assert Purity(neighbours=neighbours).per_unit(space) == pytest.approx(expected)
+    assert NeighborPurity(neighbours=neighbours).per_unit(space) == pytest.approx(expected)
 
 
 def test_neighbours_that_are_tied_for_the_last_place_share_it():
     space = Space.of([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], labels=["x", "x", "y"])
-    assert Purity(neighbours=1).per_unit(space)[0] == 0.5
+    assert NeighborPurity(neighbours=1).per_unit(space)[0] == 0.5
 
 
-@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), Purity()], ids=str)
+@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), NeighborPurity()], ids=str)
 def test_the_chance_level_is_the_mean_over_shuffled_classes(metric: Metric[Space]):
     space = cloud()
     rng = np.random.default_rng(1)
@@ -100,7 +100,7 @@ def test_the_chance_level_is_the_mean_over_shuffled_classes(metric: Metric[Space
     assert metric.chance(space, rng) == pytest.approx(shuffled, abs=0.004)
 
 
-@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), Purity()], ids=str)
+@pytest.mark.parametrize("metric", [ClusterCoherence(), ClusterSeparation(), NeighborPurity()], ids=str)
 def test_classes_are_needed(metric: Metric[Space]):
     with pytest.raises(UndefinedError, match="needs classes"):
         metric.measure(Space.of([[1.0], [2.0]]))
@@ -111,13 +111,13 @@ def test_classes_are_needed(metric: Metric[Space]):
 def test_norms_do_not_matter_to_figures_of_directions(scales: list[float]):
     space = cloud(n=20)
     scaled = Space.of(space.vectors * np.array(scales)[:, None], labels=space.labels)
-    for metric in (ClusterCoherence(), ClusterSeparation(), Purity(), Diversity()):
+    for metric in (ClusterCoherence(), ClusterSeparation(), NeighborPurity(), Diversity()):
         assert metric.measure(scaled).value == pytest.approx(metric.measure(space).value)
 
 
 def test_purity_looks_at_one_neighbour_at_least():
     with pytest.raises(ParameterError, match="purity looks at 0 neighbours"):
-        Purity(neighbours=0)
+        NeighborPurity(neighbours=0)
 
 
 # ---- the graph ---------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_single_precision_is_no_spread_of_norms():
 
 def test_random_vectors_have_the_shape_and_the_norms_of_the_model():
     space = cloud()
-    drawn = random_directions(space, np.random.default_rng(0))
+    drawn = random_vectors(space, np.random.default_rng(0))
     assert drawn.vectors.shape == space.vectors.shape
     assert np.linalg.norm(drawn.vectors, axis=1) == pytest.approx(np.linalg.norm(space.vectors, axis=1))
     assert Diversity().chance(space, np.random.default_rng(0)) == pytest.approx(1.0, abs=0.05)
@@ -182,7 +182,7 @@ def test_a_collapsed_space_has_no_diversity():
 def test_the_names_of_the_source_are_read():
     names = ["cluster_coherence", "cluster_separation", "graph_density", "clustering_coefficient"]
     names += ["diversity_score", "embedding_variance", "norm_consistency", "knn_purity"]
-    assert len(parse(names, evidence=Space)) == 8
+    assert len(parse_metrics(names, evidence=Space)) == 8
 
 
 def test_every_part_gets_an_interval_around_its_value():

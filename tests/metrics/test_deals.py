@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.evidence.sets import Sets
-from equipoise.metrics.deals import dealt_orders
-from equipoise.metrics.sets import SetF1, SetPrecision, SetRecall
+from equipoise.metrics.sets import SetF1, SetPrecision, SetRecall, random_assignments
 
 KINDS = (SetF1, SetPrecision, SetRecall)
 ENTRIES = st.sets(st.tuples(st.sampled_from("abcd"), st.sampled_from(["affirmed", "negated"])), max_size=5)
@@ -63,20 +62,18 @@ def test_near_misses_never_lower_a_chance_level(pairs: Any) -> None:
     sets = sets_of(pairs)
     for kind in KINDS:
         for average in ("micro", "macro", "weighted"):
-            exact, soft = (
-                kind(average, "id", each).chance(sets, np.random.default_rng(5)) for each in (False, True)
-            )
+            exact, soft = (kind(average, "id", each).chance(sets, np.random.default_rng(5)) for each in (False, True))
             assert not soft < exact - 1e-12
 
 
 @pytest.mark.parametrize("documents", [1, 7, 141, 400])
 def test_every_deal_gives_every_document_one_set(documents: int) -> None:
-    orders = dealt_orders(documents, np.random.default_rng(1))
+    orders = random_assignments(documents, np.random.default_rng(1))
     assert (np.sort(orders, axis=1) == np.arange(documents)).all()
 
 
 def test_a_round_of_deals_makes_every_pair_once() -> None:
-    orders = dealt_orders(141, np.random.default_rng(1))[:141]
+    orders = random_assignments(141, np.random.default_rng(1))[:141]
     assert len({(place, each) for order in orders.tolist() for place, each in enumerate(order)}) == 141**2
 
 

@@ -12,18 +12,8 @@ from sklearn import metrics as sklearn
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.labels import (
-    METRICS,
-    Accuracy,
-    AdjustedRand,
-    ClassF1,
-    ClassPrecision,
-    ClassRecall,
-    Completeness,
-    Homogeneity,
-    MutualInformation,
-    VMeasure,
-)
+from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
+from equipoise.metrics.labels import METRICS, Accuracy, ClassF1, ClassPrecision, ClassRecall
 
 COLUMNS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 CLUSTERING = (
@@ -81,9 +71,7 @@ def test_clustering_scores_agree_with_scikit_learn_where_both_are_defined(rows):
     oracles = {
         "ARI": sklearn.adjusted_rand_score(true, predicted),
         "NMI": sklearn.normalized_mutual_info_score(true, predicted),
-        "NMI(normaliser=geometric)": sklearn.normalized_mutual_info_score(
-            true, predicted, average_method="geometric"
-        ),
+        "NMI(normaliser=geometric)": sklearn.normalized_mutual_info_score(true, predicted, average_method="geometric"),
         "V": sklearn.v_measure_score(true, predicted),
         "Homogeneity": sklearn.homogeneity_score(true, predicted),
         "Completeness": sklearn.completeness_score(true, predicted),

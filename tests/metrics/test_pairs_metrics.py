@@ -15,11 +15,11 @@ from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
 from equipoise.metrics.pairs import (
     METRICS,
-    AbsoluteError,
+    MeanAbsoluteError,
     Pearson,
+    RootMeanSquaredError,
     Spearman,
-    SquaredError,
-    Within,
+    WithinTolerance,
     average_ranks,
     correlation,
 )
@@ -52,8 +52,8 @@ def test_errors_agree_with_scikit_learn(rows):
     pairs = pairs_from(rows)
     absolute = sklearn.mean_absolute_error(pairs.expected, pairs.predicted)
     squared = sklearn.root_mean_squared_error(pairs.expected, pairs.predicted)
-    assert AbsoluteError().measure(pairs).value == pytest.approx(absolute, abs=1e-12)
-    assert SquaredError().measure(pairs).value == pytest.approx(squared, abs=1e-12)
+    assert MeanAbsoluteError().measure(pairs).value == pytest.approx(absolute, abs=1e-12)
+    assert RootMeanSquaredError().measure(pairs).value == pytest.approx(squared, abs=1e-12)
     assert absolute <= squared + 1e-12
 
 
@@ -79,15 +79,15 @@ def test_spearman_sees_only_the_order():
 
 def test_a_difference_of_exactly_the_tolerance_is_within_it():
     pairs = Pairs.of([0.8, 0.3, 0.75, 0.801], [0.7, 0.2, 0.85, 0.7])
-    assert Within().measure(pairs).per_unit.tolist() == [1, 1, 1, 0]
-    assert Within(tolerance=0.2).measure(pairs).value == 1.0
-    assert Within(tolerance=0.2).name == "Within(tolerance=0.2)"
+    assert WithinTolerance().measure(pairs).per_unit.tolist() == [1, 1, 1, 0]
+    assert WithinTolerance(tolerance=0.2).measure(pairs).value == 1.0
+    assert WithinTolerance(tolerance=0.2).name == "Within(tolerance=0.2)"
 
 
 def test_a_negative_tolerance_is_refused():
     for wrong in (-0.1, nan):
         with pytest.raises(ParameterError, match="tolerance"):
-            Within(tolerance=wrong)
+            WithinTolerance(tolerance=wrong)
 
 
 @given(COLUMNS, st.integers(0, 99))

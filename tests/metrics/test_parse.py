@@ -15,13 +15,13 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import BaseMetric
 from equipoise.metrics.catalogue import builtin
-from equipoise.metrics.parse import parse
+from equipoise.metrics.parser import parse_metrics
 
 RANKING = Ranking.from_ranks([1, 3], candidates=5)
 
 
 def names(*expressions: str) -> list[str]:
-    return [metric.name for metric in parse(expressions)]
+    return [metric.name for metric in parse_metrics(expressions)]
 
 
 def test_cutoffs_in_braces_make_one_metric_each():
@@ -68,11 +68,11 @@ def test_a_metric_named_twice_is_computed_once():
 
 
 def test_the_evidence_chooses_between_metrics_of_one_name():
-    assert parse("F1", evidence=Labels)[0].evidence is Labels
-    assert parse("F1", evidence=Sets)[0].evidence is Sets
-    assert parse("F1(average=macro)", evidence=Labels)[0].name == "F1(average=macro)"
-    assert parse("Precision", evidence=Sets)[0].evidence is Sets
-    assert parse("Precision@3", evidence=Ranking)[0].name == "P@3"
+    assert parse_metrics("F1", evidence=Labels)[0].evidence is Labels
+    assert parse_metrics("F1", evidence=Sets)[0].evidence is Sets
+    assert parse_metrics("F1(average=macro)", evidence=Labels)[0].name == "F1(average=macro)"
+    assert parse_metrics("Precision", evidence=Sets)[0].evidence is Sets
+    assert parse_metrics("Precision@3", evidence=Ranking)[0].name == "P@3"
 
 
 @pytest.mark.parametrize(
@@ -95,19 +95,19 @@ def test_the_evidence_chooses_between_metrics_of_one_name():
 )
 def test_a_misspelled_metric_gets_a_sentence_and_a_remedy(spelled, error, words):
     with pytest.raises(error) as caught:
-        parse(spelled)
+        parse_metrics(spelled)
     assert words in caught.value.render()
 
 
 def test_a_metric_of_another_kind_of_evidence_is_refused():
     with pytest.raises(ParameterError, match="this is labels evidence"):
-        parse("nDCG@10", evidence=Labels)
+        parse_metrics("nDCG@10", evidence=Labels)
 
 
 @given(st.text(max_size=20))
 def test_whatever_is_typed_is_a_metric_or_a_sentence(text):
     with suppress(EquipoiseError):  # any other exception fails the test
-        assert parse(text)
+        assert parse_metrics(text)
 
 
 def test_every_built_in_metric_states_its_facts_and_reads_its_own_spelling():
@@ -119,7 +119,7 @@ def test_every_built_in_metric_states_its_facts_and_reads_its_own_spelling():
         low, high = metric.bounds
         assert low < high
         made = metric(k=3) if metric.needs_cutoff else metric()
-        assert parse(made.name, evidence=metric.evidence) == (made,)
+        assert parse_metrics(made.name, evidence=metric.evidence) == (made,)
 
 
 class Share(BaseMetric):
@@ -133,7 +133,7 @@ class Share(BaseMetric):
 
 
 def test_a_subclass_with_a_name_and_calculate_is_a_metric():
-    (metric,) = parse([Share()])
+    (metric,) = parse_metrics([Share()])
     assert metric.measure(RANKING).value == 0.5
     assert metric.measure(RANKING).per_unit.tolist() == [1.0, 0.0]
     assert metric.title == "The share of units whose best answer is first."
@@ -156,7 +156,7 @@ def test_a_plugin_file_adds_its_metrics(tmp_path):
         "    def __init__(self):\n        super().__init__(name='mine')\n"
         "    def calculate(self, results):\n        return 0.25\n"
     )
-    (metric,) = parse("mine", catalogue=builtin().with_plugin(path))
+    (metric,) = parse_metrics("mine", catalogue=builtin().with_plugin(path))
     assert metric.measure(RANKING).value == 0.25
     with pytest.raises(InputError, match="one of that name"):
         builtin().with_plugin(path).with_plugin(path)
@@ -191,11 +191,11 @@ def test_the_name_may_be_an_attribute_of_the_class():
         def calculate(self, results):
             return 0.5
 
-    (metric,) = parse([Named])
+    (metric,) = parse_metrics([Named])
     assert metric.name == "my_name"
     assert metric.measure(RANKING).value == 0.5
 
 
 def test_what_is_no_metric_is_refused():
     with pytest.raises(ParameterError, match="3 is neither"):
-        parse([3])
+        parse_metrics([3])

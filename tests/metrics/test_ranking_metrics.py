@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import reference
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.parse import parse
+from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.ranking import METRICS
 from equipoise.stats.estimate import estimate
 
@@ -51,13 +51,13 @@ def as_ranking(scores, gains, lost) -> Ranking:
 
 
 def value(metric: str, ranking: Ranking) -> float:
-    return parse(metric)[0].measure(ranking).value
+    return parse_metrics(metric)[0].measure(ranking).value
 
 
 @given(tied_unit(), st.sampled_from(BOUNDED))
 def test_equal_scores_earn_the_mean_over_all_their_orders(unit, metric):
     scores, gains, lost = unit
-    (parsed,) = parse(metric)
+    (parsed,) = parse_metrics(metric)
     slow = reference.expected(lambda order: SLOW[parsed.symbol](order, lost, parsed.k), scores, gains)
     assert value(metric, as_ranking(*unit)) == pytest.approx(slow, abs=1e-12)
 
@@ -72,7 +72,7 @@ def test_the_mean_rank_of_equal_scores_is_the_mean_over_all_their_orders(unit):
 @given(tied_unit(), st.sampled_from(BOUNDED))
 def test_optimistic_and_pessimistic_orders_are_the_bounds_over_all_orders(unit, metric):
     scores, gains, lost = unit
-    (parsed,) = parse(metric)
+    (parsed,) = parse_metrics(metric)
     low, high = reference.extremes(lambda order: SLOW[parsed.symbol](order, lost, parsed.k), scores, gains)
     ranking = as_ranking(*unit)
     assert value(metric, ranking.ordered("optimistic")) == pytest.approx(high, abs=1e-12)
@@ -85,7 +85,7 @@ def test_a_constant_scorer_earns_the_chance_level(unit, metric):
     if not any(gains):
         return
     ranking = as_ranking([0.0] * len(scores), gains, [])
-    chance = parse(metric)[0].chance(ranking, np.random.default_rng(0))
+    chance = parse_metrics(metric)[0].chance(ranking, np.random.default_rng(0))
     assert value(metric, ranking) == pytest.approx(chance, abs=1e-12)
 
 
@@ -93,10 +93,8 @@ def test_a_constant_scorer_earns_the_chance_level(unit, metric):
 def test_the_exact_chance_level_is_the_mean_over_shuffled_evidence(metric):
     rng = np.random.default_rng(1)
     gains = [[3.0, 1.0, 1.0], [2.0, 0.0, 0.0]] * 50
-    ranking = Ranking.from_lists(
-        np.tile(np.arange(12), (100, 1)), np.tile([0, 5, 9], (100, 1)), gains=np.array(gains)
-    )
-    (parsed,) = parse(metric)
+    ranking = Ranking.from_lists(np.tile(np.arange(12), (100, 1)), np.tile([0, 5, 9], (100, 1)), gains=np.array(gains))
+    (parsed,) = parse_metrics(metric)
     shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(400)]
     error = np.std(shuffled) / np.sqrt(len(shuffled))
     assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
@@ -106,7 +104,7 @@ def test_chance_of_truncated_lists_counts_what_a_random_list_of_that_depth_would
     rng = np.random.default_rng(2)
     ranking = Ranking.from_lists([[1, 2, 3]] * 200, [[1, 77]] * 200, corpus_size=10)
     for metric in ("R@5", "MRR", "nDCG@5", "HR@2", "MAP@5"):
-        (parsed,) = parse(metric)
+        (parsed,) = parse_metrics(metric)
         shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(300)]
         error = np.std(shuffled) / np.sqrt(len(shuffled))
         assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
@@ -115,15 +113,15 @@ def test_chance_of_truncated_lists_counts_what_a_random_list_of_that_depth_would
 @given(st.integers(1, 400))
 def test_random_guessing_among_n_classes_has_the_harmonic_mean_reciprocal_rank(n):
     ranking = Ranking.from_ranks([1], candidates=n)
-    (mrr,) = parse("MRR")
-    (first,) = parse("Acc@1")
+    (mrr,) = parse_metrics("MRR")
+    (first,) = parse_metrics("Acc@1")
     rng = np.random.default_rng(0)
     assert mrr.chance(ranking, rng) == pytest.approx(sum(1 / r for r in range(1, n + 1)) / n, rel=1e-12)
     assert first.chance(ranking, rng) == pytest.approx(1 / n, rel=1e-12)
 
 
 def test_random_mrr_of_1187_places_is_well_below_one_percent():
-    chance = parse("MRR")[0].chance(Ranking.from_ranks([1], candidates=1187), np.random.default_rng(0))
+    chance = parse_metrics("MRR")[0].chance(Ranking.from_ranks([1], candidates=1187), np.random.default_rng(0))
     assert round(100 * chance, 3) == 0.645
 
 
@@ -150,21 +148,24 @@ def test_at_one_precision_hits_reciprocal_rank_and_ndcg_agree(ranking):
 def test_hits_and_recall_never_fall_as_the_cutoff_grows(ranking, k):
     for metric in ("HR", "R"):
         assert (
-            parse(f"{metric}@{k}")[0].per_unit(ranking) <= parse(f"{metric}@{k + 1}")[0].per_unit(ranking)
+            parse_metrics(f"{metric}@{k}")[0].per_unit(ranking)
+            <= parse_metrics(f"{metric}@{k + 1}")[0].per_unit(ranking)
         ).all()
 
 
 @given(untied_rankings())
 def test_hits_at_one_never_exceed_the_reciprocal_rank(ranking):
-    assert (parse("HR@1")[0].per_unit(ranking) <= parse("MRR")[0].per_unit(ranking)).all()
+    assert (parse_metrics("HR@1")[0].per_unit(ranking) <= parse_metrics("MRR")[0].per_unit(ranking)).all()
 
 
 @given(st.lists(st.integers(1, 50), min_size=1), st.integers(1, 50))
 def test_with_one_relevant_item_map_is_mrr_and_ndcg_is_the_discount(ranks, k):
     ranking = Ranking.from_ranks(ranks, candidates=50)
-    np.testing.assert_allclose(parse(f"MAP@{k}")[0].per_unit(ranking), parse(f"MRR@{k}")[0].per_unit(ranking))
+    np.testing.assert_allclose(
+        parse_metrics(f"MAP@{k}")[0].per_unit(ranking), parse_metrics(f"MRR@{k}")[0].per_unit(ranking)
+    )
     discount = [1 / np.log2(rank + 1) if rank <= k else 0.0 for rank in ranks]
-    np.testing.assert_allclose(parse(f"nDCG@{k}")[0].per_unit(ranking), discount)
+    np.testing.assert_allclose(parse_metrics(f"nDCG@{k}")[0].per_unit(ranking), discount)
 
 
 @given(untied_rankings(), st.integers(1, 12))
@@ -191,7 +192,7 @@ def test_neither_input_order_nor_ids_change_an_expected_value(unit, metric, rand
 def test_a_unit_without_relevant_items_is_undefined_and_left_out_of_the_mean():
     ranking = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
     for metric in BOUNDED:
-        values = parse(metric)[0].per_unit(ranking)
+        values = parse_metrics(metric)[0].per_unit(ranking)
         assert not np.isnan(values[0])
         assert np.isnan(values[1])
         assert value(metric, ranking) == values[0]
@@ -200,13 +201,13 @@ def test_a_unit_without_relevant_items_is_undefined_and_left_out_of_the_mean():
 def test_a_unit_that_the_run_misses_scores_zero():
     ranking = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1.0}})
     for metric in BOUNDED:
-        assert parse(metric)[0].per_unit(ranking)[1] == 0.0
+        assert parse_metrics(metric)[0].per_unit(ranking)[1] == 0.0
 
 
 def test_a_median_leaves_out_the_units_that_a_mean_leaves_out():
     scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.3, 0.4]])
     ranking = Ranking.from_scores(scores, [[0], []])
-    found = estimate(ranking, parse(["MR", "MedianRank", "MedianRank(over=units)"]), resamples=20)
+    found = estimate(ranking, parse_metrics(["MR", "MedianRank", "MedianRank(over=units)"]), resamples=20)
     assert {(each.n, each.undefined) for each in found.estimates.values()} == {(1, 1)}
 
 
@@ -236,9 +237,7 @@ def test_filtered_ranks_with_ties_leave_out_the_relevant_ones_of_the_group():
 
 def test_figures_that_the_sources_have_right():
     assert value("MRR", Ranking.from_ranks([2, 1, 5], candidates=9)) == pytest.approx(0.567, abs=5e-4)
-    assert value("nDCG@10", Ranking.from_ranks([1, 3, 7, 15], candidates=20)) == pytest.approx(
-        0.458, abs=5e-4
-    )
+    assert value("nDCG@10", Ranking.from_ranks([1, 3, 7, 15], candidates=20)) == pytest.approx(0.458, abs=5e-4)
     three = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]])
     assert value("AP@5", three) == pytest.approx(0.7)
     assert value("P@5", three) == pytest.approx(0.6)
@@ -246,16 +245,16 @@ def test_figures_that_the_sources_have_right():
 
 def test_random_embeddings_give_a_mean_rank_of_half_the_nodes():
     ranking = Ranking.from_ranks([1] * 10, candidates=199)
-    assert parse("MR")[0].chance(ranking, np.random.default_rng(0)) == 100.0
+    assert parse_metrics("MR")[0].chance(ranking, np.random.default_rng(0)) == 100.0
 
 
 def test_the_largest_similarity_is_one_for_a_hit_and_the_nearest_miss_otherwise():
     truth = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[3], [9]])
     near = Ranking.from_lists([[1, 2, 3], [4, 5, 6]], [[1, 2], [5, 6]], gains=[[0.2, 0.6], [0.3, 0.8]])
     ranking = truth.with_near(near)
-    np.testing.assert_allclose(parse("MaxOntSim@1")[0].per_unit(ranking), [0.2, 0.0])
-    np.testing.assert_allclose(parse("MaxOntSim@2")[0].per_unit(ranking), [0.6, 0.3])
-    np.testing.assert_allclose(parse("MaxOntSim@3")[0].per_unit(ranking), [1.0, 0.8])
+    np.testing.assert_allclose(parse_metrics("MaxOntSim@1")[0].per_unit(ranking), [0.2, 0.0])
+    np.testing.assert_allclose(parse_metrics("MaxOntSim@2")[0].per_unit(ranking), [0.6, 0.3])
+    np.testing.assert_allclose(parse_metrics("MaxOntSim@3")[0].per_unit(ranking), [1.0, 0.8])
 
 
 @given(tied_unit(), st.integers(1, 6))
@@ -274,4 +273,4 @@ def test_a_cutoff_beyond_every_list_changes_nothing_and_costs_nothing():
     ranking = Ranking.from_lists([[1, 2, 3]], [[3, 9]])
     assert value("nDCG@2000000000", ranking) == value("nDCG", ranking)
     with pytest.raises(ParameterError, match="beyond any list"):
-        parse("nDCG@100000000000000000000000")
+        parse_metrics("nDCG@100000000000000000000000")

@@ -63,9 +63,7 @@ def test_scores_agree_with_plain_sets(mode, average, corpus):
 
 
 def worth(one: str, other: str) -> float:
-    return (
-        1.0 if one == other else {"ab": 0.9, "ba": 0.8, "ac": 0.3, "cd": 0.9, "db": 0.5}.get(one + other, 0.0)
-    )
+    return 1.0 if one == other else {"ab": 0.9, "ba": 0.8, "ac": 0.3, "cd": 0.9, "db": 0.5}.get(one + other, 0.0)
 
 
 def best_matching(gold, found) -> float:
@@ -100,9 +98,7 @@ def test_soft_scores_agree_with_the_best_of_all_matchings(mode, corpus):
 
 def test_two_near_misses_may_earn_more_than_one_hit():
     sets = Sets.of({"d": ["a", "b"]}, {"d": ["a", "b"]})
-    crossed = Sets.of({"d": ["a", "c"]}, {"d": ["b", "a"]}).with_credit(
-        lambda gold, found: np.full((2, 2), 0.9)
-    )
+    crossed = Sets.of({"d": ["a", "c"]}, {"d": ["b", "a"]}).with_credit(lambda gold, found: np.full((2, 2), 0.9))
     assert SetRecall(soft=True).measure(credited(sets)).value == 1.0
     assert SetRecall(soft=True).measure(crossed).value == pytest.approx(0.95)
 
@@ -124,9 +120,7 @@ def test_soft_scores_without_credit_are_refused():
 
 
 def test_nothing_over_nothing_is_undefined_and_left_out():
-    sets = Sets.of(
-        {"none": [], "silent": ["a"], "noisy": [], "right": ["b"]}, {"noisy": ["x"], "right": ["b"]}
-    )
+    sets = Sets.of({"none": [], "silent": ["a"], "noisy": [], "right": ["b"]}, {"noisy": ["x"], "right": ["b"]})
     per_unit = {kind.symbol: kind(average="macro").measure(sets).per_unit for kind in METRICS}
     np.testing.assert_array_equal(per_unit["P"], [nan, nan, 0, 1])
     np.testing.assert_array_equal(per_unit["R"], [nan, 0, nan, 1])

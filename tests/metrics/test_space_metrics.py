@@ -14,24 +14,27 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
-from equipoise.metrics import directions as module
-from equipoise.metrics.graph import OfGraph
-from equipoise.metrics.space import (
-    METRICS,
-    Alignment,
-    Coherence,
+from equipoise.metrics import intrinsic
+from equipoise.metrics.class_separation import Silhouette
+from equipoise.metrics.intrinsic import (
     EffectiveRank,
     Hubness,
     Isotropy,
     MeanCosine,
-    NormDepth,
-    Silhouette,
     Uniformity,
+    k_occurrences,
 )
-from equipoise.metrics.spread import occurrences
+from equipoise.metrics.structure import METRICS, Alignment, EdgeCoherence, GraphMetric, NormDepthCorrelation
 
 SHAPES = [(2, 2), (7, 3), (40, 5), (25, 40)]
-COSINE_METRICS = (Silhouette(), Uniformity(), MeanCosine(), Hubness(neighbours=3), Coherence(), Alignment())
+COSINE_METRICS = (
+    Silhouette(),
+    Uniformity(),
+    MeanCosine(),
+    Hubness(neighbours=3),
+    EdgeCoherence(),
+    Alignment(),
+)
 
 
 def cloud(n: int = 60, d: int = 4, seed: int = 0, **known) -> Space:
@@ -47,7 +50,7 @@ def cloud(n: int = 60, d: int = 4, seed: int = 0, **known) -> Space:
 
 @pytest.fixture(params=[32 << 20, 1000], ids=["one block", "many blocks"])
 def _block_sizes(request, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", request.param)
+    monkeypatch.setattr(intrinsic, "BLOCK_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("_block_sizes")
@@ -84,9 +87,7 @@ def test_a_silhouette_needs_two_classes_and_a_direction():
     with_zero = Silhouette().per_unit(Space.of(vectors, labels=[0, 0, 0, 1, 1]))
     without = Silhouette().per_unit(Space.of(vectors[1:], labels=[0, 0, 1, 1]))
     np.testing.assert_array_equal(with_zero, [nan, *without])
-    assert not np.isnan(
-        Silhouette(distance="euclidean").per_unit(Space.of(vectors, labels=[0, 0, 0, 1, 1]))
-    ).any()
+    assert not np.isnan(Silhouette(distance="euclidean").per_unit(Space.of(vectors, labels=[0, 0, 0, 1, 1]))).any()
 
 
 @pytest.mark.usefixtures("_block_sizes")
@@ -108,17 +109,17 @@ def test_edge_figures_agree_with_a_loop_over_edges(alpha):
     units = space.vectors / np.linalg.norm(space.vectors, axis=1, keepdims=True)
     cosines = [units[i] @ units[j] for i, j in space.edges]
     lengths = [np.linalg.norm(units[i] - units[j]) ** alpha for i, j in space.edges]
-    assert Coherence().measure(space).value == pytest.approx(np.mean(cosines), abs=1e-12)
+    assert EdgeCoherence().measure(space).value == pytest.approx(np.mean(cosines), abs=1e-12)
     assert Alignment(alpha=alpha).measure(space).value == pytest.approx(np.mean(lengths), abs=1e-9)
 
 
 def test_edges_of_zero_vectors_have_a_cosine_of_0_and_no_length():
     vectors = [[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
     joined = Space.of(vectors, edges=[[0, 1], [0, 2]])
-    assert Coherence().measure(joined).value == pytest.approx(sqrt(0.5) / 2)
+    assert EdgeCoherence().measure(joined).value == pytest.approx(sqrt(0.5) / 2)
     assert Alignment().measure(joined).value == pytest.approx(2 - 2 * sqrt(0.5))
     nothing_left = Space.of(vectors, edges=[[0, 1]])
-    assert isnan(Coherence().measure(nothing_left).value)
+    assert isnan(EdgeCoherence().measure(nothing_left).value)
     assert isnan(Alignment().measure(nothing_left).value)
 
 
@@ -166,7 +167,7 @@ def test_hubness_agrees_with_counting_neighbours(neighbours):
 
 def test_equal_neighbours_share_the_last_place():
     vectors = np.repeat(cloud(12, 3).vectors, 4, axis=0)
-    times = occurrences(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 5)
+    times = k_occurrences(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 5)
     assert times.sum() == pytest.approx(5 * 48)
     np.testing.assert_allclose(times.reshape(12, 4), times[::4, None].repeat(4, axis=1), atol=1e-12)
 
@@ -181,23 +182,23 @@ def test_points_that_are_all_neighbours_alike_have_no_hubness():
 def test_norm_and_depth_correlate_as_scipy_says():
     space = cloud()
     expected = stats.spearmanr(np.linalg.norm(space.vectors, axis=1), space.depth).statistic
-    assert NormDepth().measure(space).value == pytest.approx(expected, abs=1e-12)
+    assert NormDepthCorrelation().measure(space).value == pytest.approx(expected, abs=1e-12)
     norms = np.random.default_rng(3).random(60)
     given_norms = Space.of(space.vectors, depth=space.depth, norms=norms)
     expected = stats.spearmanr(norms, space.depth).statistic
-    assert NormDepth().measure(given_norms).value == pytest.approx(expected, abs=1e-12)
+    assert NormDepthCorrelation().measure(given_norms).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_points_of_unknown_depth_are_left_out_and_constant_norms_are_undefined():
     vectors = np.array([[1.0], [2.0], [9.0], [3.0]])
-    assert NormDepth().measure(Space.of(vectors, depth=[0, 1, nan, 2])).value == 1.0
+    assert NormDepthCorrelation().measure(Space.of(vectors, depth=[0, 1, nan, 2])).value == 1.0
     for space in (
         Space.of(vectors, depth=[0, 1, 2, 3], norms=np.ones(4)),
         Space.of(vectors, depth=[1, 1, 1, 1]),
         Space.of(vectors, depth=[1, nan, nan, nan]),
     ):
-        assert isnan(NormDepth().measure(space).value)
-        assert isnan(NormDepth().chance(space, np.random.default_rng(0)))
+        assert isnan(NormDepthCorrelation().measure(space).value)
+        assert isnan(NormDepthCorrelation().chance(space, np.random.default_rng(0)))
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=60, max_size=60))
@@ -210,7 +211,7 @@ def test_cosine_figures_ignore_the_length_of_every_vector(lengths):
         assert metric.measure(stretched).value == pytest.approx(metric.measure(space).value, abs=1e-9)
 
 
-@pytest.mark.parametrize("metric", [*COSINE_METRICS, EffectiveRank(), Isotropy(), NormDepth()], ids=str)
+@pytest.mark.parametrize("metric", [*COSINE_METRICS, EffectiveRank(), Isotropy(), NormDepthCorrelation()], ids=str)
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_no_figure_depends_on_the_unit_of_length(metric, scale):
     space = cloud()
@@ -233,7 +234,7 @@ def test_one_point_zero_vectors_and_no_points_give_no_number(metric):
     for vectors in ([[1.0, 2.0]], np.zeros((12, 2)), np.empty((0, 2))):
         n = len(vectors)
         space = Space.of(vectors, labels=np.arange(n) % 2, depth=np.arange(n), edges=[])
-        if not (n == 1 and isinstance(metric, EffectiveRank)) and not isinstance(metric, OfGraph):
+        if not (n == 1 and isinstance(metric, EffectiveRank)) and not isinstance(metric, GraphMetric):
             assert isnan(metric.measure(space).value)
 
 
@@ -254,7 +255,7 @@ def test_shuffled_classes_are_as_separated_as_scikit_learn_finds_random_ones(cla
     assert (abs(chance) < 0.02) == (classes == 2)
 
 
-@pytest.mark.parametrize("metric", [Coherence(), NormDepth()], ids=str)
+@pytest.mark.parametrize("metric", [EdgeCoherence(), NormDepthCorrelation()], ids=str)
 def test_closed_form_chance_is_the_mean_over_shuffles(metric):
     space, rng = cloud(), np.random.default_rng(4)
     values = [metric.measure(space.shuffled(rng)).value for _ in range(400)]
@@ -268,7 +269,11 @@ def test_figures_without_a_truth_have_no_chance_level():
 
 def test_what_the_space_does_not_know_is_asked_for():
     bare = Space.of(np.eye(3))
-    for metric, word in ((Silhouette(), "classes"), (NormDepth(), "depths"), (Coherence(), "edges")):
+    for metric, word in (
+        (Silhouette(), "classes"),
+        (NormDepthCorrelation(), "depths"),
+        (EdgeCoherence(), "edges"),
+    ):
         with pytest.raises(UndefinedError, match=word):
             metric.measure(bare)
 

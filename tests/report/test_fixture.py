@@ -7,33 +7,35 @@ import io
 import pytest
 from rich.console import Console
 
-from equipoise.report.fixture import (
-    SHOWN,
-    FixtureReport,
-    Line,
-    Mark,
-    Share,
-    SizeRow,
+from equipoise.domains.fair.validation_report import (
+    MAX_LISTED,
+    CategoryCount,
+    SampleSizeRow,
+    ValidationData,
     fixture_part,
     fixture_text,
 )
+from equipoise.report.status_lines import StatusLine, ThresholdStatus
 from equipoise.types import Finding, Severity
 
 
-def report(**changes: object) -> FixtureReport:
+def report(**changes: object) -> ValidationData:
     parts: dict[str, object] = {
         "questions": 60,
-        "facts": (Line(Mark.GOOD, "Answers verified: 60/60"),),
-        "categories": (Share("exact", 45, 75.0), Share("multi_hop", 15, 25.0)),
-        "difficulties": (Share("easy", 60, 100.0),),
-        "thresholds": (Line(Mark.FAIR, "Questions: 60"), Line(Mark.BAD, "Hard: 0 %")),
-        "status": Line(Mark.BAD, "Status: invalid", indent=0),
-        "sizes": (SizeRow(2, 38.0, None, False), SizeRow(60, 10.0, 20.8, True)),
+        "facts": (StatusLine(ThresholdStatus.GOOD, "Answers verified: 60/60"),),
+        "categories": (CategoryCount("exact", 45, 75.0), CategoryCount("multi_hop", 15, 25.0)),
+        "difficulties": (CategoryCount("easy", 60, 100.0),),
+        "thresholds": (
+            StatusLine(ThresholdStatus.FAIR, "Questions: 60"),
+            StatusLine(ThresholdStatus.BAD, "Hard: 0 %"),
+        ),
+        "status": StatusLine(ThresholdStatus.BAD, "Status: invalid", indent=0),
+        "sizes": (SampleSizeRow(2, 38.0, None, False), SampleSizeRow(60, 10.0, 20.8, True)),
         "sizes_note": "For systems of accuracy 80 %.",
-        "lists": {"Answers": [f"answer {number}" for number in range(SHOWN + 2)], "Names": []},
+        "lists": {"Answers": [f"answer {number}" for number in range(MAX_LISTED + 2)], "Names": []},
         "findings": (Finding("EQ105", Severity.ISSUE, "the fixture", "is small", "write more", ("n 60",)),),
     }
-    return FixtureReport(**{**parts, **changes})  # type: ignore[arg-type]
+    return ValidationData(**{**parts, **changes})  # type: ignore[arg-type]
 
 
 def printed(parts: list[object], encoding: str = "utf-8") -> str:
@@ -64,8 +66,8 @@ def test_a_quiet_report_has_no_advice() -> None:
 def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
     short, whole = (printed(fixture_part(report(), verbose=verbose)) for verbose in (False, True))
     assert "and 2 more (-v shows all)" in short
-    assert f"answer {SHOWN + 1}" not in short
-    assert f"answer {SHOWN + 1}" in whole
+    assert f"answer {MAX_LISTED + 1}" not in short
+    assert f"answer {MAX_LISTED + 1}" in whole
     assert "n 60" in whole
     assert "Names" not in whole
 
@@ -84,9 +86,7 @@ def test_a_screen_without_the_marks_gets_letters() -> None:
 
 @pytest.mark.parametrize("hostile", ["[bold]x[/bold]", "[/]", ":smile:"])
 def test_names_are_shown_as_they_are(hostile: str) -> None:
-    assert hostile in fixture_text(
-        report(categories=(Share(hostile, 60, 100.0),), lists={"Names": [hostile]})
-    )
+    assert hostile in fixture_text(report(categories=(CategoryCount(hostile, 60, 100.0),), lists={"Names": [hostile]}))
 
 
 def test_one_question_is_no_plural() -> None:

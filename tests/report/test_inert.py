@@ -13,16 +13,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.cli.app import cli
 from equipoise.cli.output import Output
-from equipoise.cli.program import cli
+from equipoise.report.build import build_page
+from equipoise.report.escaping import inert, inert_cell
 from equipoise.report.export import export
-from equipoise.report.html.render import html_page
-from equipoise.report.inert import inert, inert_cell
-from equipoise.report.page.build import build_page
-from equipoise.report.table import Column, FittedTable
-from equipoise.report.text import plain_text
-from equipoise.run.evaluate import compare
-from equipoise.run.store import StoredRun
+from equipoise.report.html.render import render_html
+from equipoise.report.terminal import ReportColumn, TerminalTable, render_text
+from equipoise.runs.compare import compare
+from equipoise.runs.store import StoredRun
 from stored_runs import made_up
 
 ATTACK = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x7f\r"
@@ -40,9 +39,7 @@ def is_clean(text: str) -> bool:
 def hostile(tmp_path: Path) -> list[StoredRun]:
     """Two runs whose names, units and metrics attack whoever prints them."""
     values = {f"M{ATTACK}": np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8]])}
-    return made_up(
-        tmp_path, [ATTACK, f"=cmd|'/c calc'!A1{ATTACK}"], values, units=["@u1", "-2", f"+{ATTACK}"]
-    )
+    return made_up(tmp_path, [ATTACK, f"=cmd|'/c calc'!A1{ATTACK}"], values, units=["@u1", "-2", f"+{ATTACK}"])
 
 
 @given(st.text())
@@ -74,9 +71,7 @@ def test_exports_are_clean(hostile: list[StoredRun], to: str) -> None:
 
 @pytest.mark.parametrize("units", [True, False])
 @pytest.mark.parametrize("formulas", [True, False])
-def test_csv_cells_are_no_formulas_unless_they_may_be(
-    hostile: list[StoredRun], units: bool, formulas: bool
-) -> None:
+def test_csv_cells_are_no_formulas_unless_they_may_be(hostile: list[StoredRun], units: bool, formulas: bool) -> None:
     comparison = compare([run.result for run in hostile])
     text = export(hostile, comparison, "csv", units=units, formulas=formulas)
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
@@ -87,7 +82,7 @@ def test_csv_cells_are_no_formulas_unless_they_may_be(
 
 
 def test_tables_and_paragraphs_are_clean() -> None:
-    text = plain_text(FittedTable([Column(ATTACK, [ATTACK])]))
+    text = render_text(TerminalTable([ReportColumn(ATTACK, [ATTACK])]))
     assert is_clean(text)
     assert "\\x1b" in text
 
@@ -113,7 +108,7 @@ def test_a_command_prints_no_escape_of_a_file(hostile: list[StoredRun], tmp_path
 
 def test_pages_are_clean_and_isolate_names(hostile: list[StoredRun]) -> None:
     pytest.importorskip("jinja2")
-    page = html_page(build_page(hostile, compare([run.result for run in hostile])), charts=False)
+    page = render_html(build_page(hostile, compare([run.result for run in hostile])), charts=False)
     assert is_clean(page)
     assert '<bdi class="name">a\\x1b]0;owned' in page
     assert "unicode-bidi: isolate" in page

@@ -9,14 +9,13 @@ import pytest
 from rich.console import Console
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.report.chance import chance_text
-from equipoise.report.comparison import comparison_part
-from equipoise.report.findings import as_grave, findings_part, gravest_first
-from equipoise.report.formula import readable
-from equipoise.report.score import score_part
+from equipoise.report.findings import at_least_severity, findings_section, sort_by_severity
+from equipoise.report.metric_page import plain_formula, worked_values
+from equipoise.report.pairwise import comparison_sections
+from equipoise.report.tables import chance_text, score_part
 from equipoise.report.terminal import console
-from equipoise.report.worked import worked
-from equipoise.run.evaluate import compare, evaluate
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
 from equipoise.types import Finding, Severity
 
 
@@ -55,21 +54,21 @@ def test_undefined_units_are_counted_beside_the_figure() -> None:
 
 def test_a_metric_that_falls_ranks_the_smallest_first() -> None:
     comparison = compare({"low": ranking(*[1, 2] * 8), "high": ranking(*[4, 6] * 8)}, "MR")
-    lines = printed(comparison_part(comparison, quiet=True)).splitlines()
+    lines = printed(comparison_sections(comparison, quiet=True)).splitlines()
     assert [line.split()[1] for line in lines[4:6]] == ["low", "high"]
     assert "+3." in lines[5]
 
 
 def test_identical_systems_share_a_band_and_no_difference_is_claimed() -> None:
     comparison = compare({"one": ranking(*[1, 2] * 8), "two": ranking(*[1, 2] * 8)}, "MRR")
-    text = printed(comparison_part(comparison))
+    text = printed(comparison_sections(comparison))
     assert all(line.startswith("a  ") for line in text.splitlines()[4:6])
     assert "0/16/0" in text
 
 
 def test_nothing_leads_where_nothing_is_defined() -> None:
     empty = Ranking.from_runs({"a": {"x": 0}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
-    text = printed(comparison_part(compare({"one": empty, "two": empty}, "MRR")), width=120)
+    text = printed(comparison_sections(compare({"one": empty, "two": empty}, "MRR")), width=120)
     assert "best  " not in text.split("\n", 3)[3].split("Systems that share")[0]
     assert "n/a" in text
     assert "Nothing can be said" in text
@@ -84,7 +83,7 @@ FINDINGS = [
 
 
 def test_findings_stand_gravest_first_with_one_remedy_a_group() -> None:
-    text = printed(findings_part(FINDINGS))
+    text = printed(findings_section(FINDINGS))
     assert text.split("Findings\n")[1] == (
         "! issue EQ1  a: is wrong\n"
         "             -> repair it\n"
@@ -94,24 +93,24 @@ def test_findings_stand_gravest_first_with_one_remedy_a_group() -> None:
         "             -> grow\n"
     )
     assert "unit 7" not in text
-    assert "unit 7" in printed(findings_part(FINDINGS, verbose=True))
-    assert findings_part([]) == []
+    assert "unit 7" in printed(findings_section(FINDINGS, verbose=True))
+    assert findings_section([]) == []
 
 
 def test_findings_said_twice_are_shown_once() -> None:
-    assert len(gravest_first(FINDINGS * 2)) == len(FINDINGS)
+    assert len(sort_by_severity(FINDINGS * 2)) == len(FINDINGS)
 
 
 @pytest.mark.parametrize(
     ("severity", "codes"), [("issue", {"EQ1"}), ("tip", {"EQ1", "EQ3"}), ("note", {"EQ1", "EQ2", "EQ3"})]
 )
 def test_a_gate_takes_its_severity_and_all_that_is_graver(severity: str, codes: set[str]) -> None:
-    assert {finding.code for finding in as_grave(FINDINGS, severity)} == codes
+    assert {finding.code for finding in at_least_severity(FINDINGS, severity)} == codes
 
 
 def test_long_findings_are_folded_beside_their_code() -> None:
     long = Finding("EQ1", Severity.TIP, "a", "goes on " * 20, "stop " * 20)
-    lines = printed(findings_part([long]), width=60).splitlines()[2:]
+    lines = printed(findings_section([long]), width=60).splitlines()[2:]
     assert all(len(line) <= 60 for line in lines)
     assert all(line.startswith(" " * 13) for line in lines[1:])
 
@@ -124,12 +123,12 @@ def test_a_pipe_is_plain_and_not_folded(monkeypatch) -> None:
 
 
 def test_the_examples_of_a_metric_are_computed_where_they_can_be() -> None:
-    from equipoise.metrics.parse import parse
+    from equipoise.metrics.parser import parse_metrics
 
-    (metric,) = parse("AP@5")
-    assert worked(metric)[0].endswith("MAP@5 = 0.7000")
-    (ontology,) = parse("MaxOntSim@5")
-    assert worked(ontology) == []
+    (metric,) = parse_metrics("AP@5")
+    assert worked_values(metric)[0].endswith("MAP@5 = 0.7000")
+    (ontology,) = parse_metrics("MaxOntSim@5")
+    assert worked_values(ontology) == []
 
 
 def test_a_bound_of_the_chance_level_is_on_the_side_of_worse_figures() -> None:
@@ -149,4 +148,4 @@ def test_a_bound_of_the_chance_level_is_on_the_side_of_worse_figures() -> None:
     ],
 )
 def test_formulas_are_readable_without_latex(latex: str, plain: str) -> None:
-    assert readable(latex) == plain
+    assert plain_formula(latex) == plain

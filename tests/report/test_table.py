@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from equipoise.report.table import Column, FittedTable, fit, shortened, total_width
+from equipoise.report.terminal import ReportColumn, TerminalTable, fit_columns, shorten, total_width
 
 NAMES = ["all-MiniLM-L6-v2", "bm25", "a-system-with-a-really-long-name", "日本語モデル"]
 COLUMNS = [
-    Column("system", NAMES, shortens="middle"),
-    Column("estimate", ["0.412"] * 4, right=True),
-    Column("interval", ["[0.371, 0.452]"] * 4, right=True, rank=1),
-    Column("rank", ["1-3"] * 4, right=True, rank=2),
-    Column("remarks", ["something that goes on and on and on"] * 4, rank=3, shortens="end", extra=True),
+    ReportColumn("system", NAMES, shortens="middle"),
+    ReportColumn("estimate", ["0.412"] * 4, right=True),
+    ReportColumn("interval", ["[0.371, 0.452]"] * 4, right=True, rank=1),
+    ReportColumn("rank", ["1-3"] * 4, right=True, rank=2),
+    ReportColumn("remarks", ["something that goes on and on and on"] * 4, rank=3, shortens="end", extra=True),
 ]
 
 
-def drawn(columns: list[Column], width: int, encoding: str = "utf-8") -> list[str]:
+def drawn(columns: list[ReportColumn], width: int, encoding: str = "utf-8") -> list[str]:
     """The lines of the table on a screen of this width."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding)
-    Console(file=stream, width=width).print(FittedTable(columns))
+    Console(file=stream, width=width).print(TerminalTable(columns))
     stream.flush()
     return raw.getvalue().decode(encoding).splitlines()
 
@@ -51,7 +51,7 @@ def test_figures_are_whole_or_absent(width: int) -> None:
 
 
 def test_lesser_columns_go_before_names_lose_their_middle_to_nothing() -> None:
-    shown, left_out = fit(COLUMNS, 30)
+    shown, left_out = fit_columns(COLUMNS, 30)
     assert [column.head for column in shown] == ["system", "estimate"]
     assert [column.head for column in left_out] == ["interval", "rank", "remarks"]
     assert shown[0].cells[1] == "bm25"
@@ -59,10 +59,10 @@ def test_lesser_columns_go_before_names_lose_their_middle_to_nothing() -> None:
 
 def test_an_extra_is_shortened_and_then_dropped_before_a_name_is_cut() -> None:
     whole = total_width(COLUMNS)
-    shown, left_out = fit(COLUMNS, whole - 5)
+    shown, left_out = fit_columns(COLUMNS, whole - 5)
     assert shown[-1].cells[0].endswith("…")
     assert list(shown[0].cells) == NAMES
-    shown, left_out = fit(COLUMNS, total_width(COLUMNS[:-1]))
+    shown, left_out = fit_columns(COLUMNS, total_width(COLUMNS[:-1]))
     assert "remarks" not in [column.head for column in shown]
     assert [column.head for column in left_out] == ["remarks"]
     assert list(shown[0].cells) == NAMES
@@ -76,21 +76,23 @@ def test_columns_stand_below_their_heads_and_nothing_trails() -> None:
 
 
 def test_a_screen_without_unicode_gets_a_plain_rule() -> None:
-    lines = drawn([Column("n", ["1"])], 80, encoding="ascii")
+    lines = drawn([ReportColumn("n", ["1"])], 80, encoding="ascii")
     assert lines == ["n", "-", "1"]
 
 
 @pytest.mark.parametrize("what", ["middle", "end"])
 @given(st.text(st.characters(categories=["L", "N"]), max_size=30), st.integers(3, 30))
 def test_a_shortened_text_fits_and_keeps_its_beginning(what: str, text: str, width: int) -> None:
-    short = shortened(text, width, what)
+    short = shorten(text, width, what)
     assert cell_len(short) <= max(width, 0)
     assert short == text or "…" in short
 
 
 @given(st.integers(12, 200))
 def test_every_column_is_shown_or_named(width: int) -> None:
-    shown, left_out = fit([*COLUMNS[:2], Column("n", ["12,345"] * 4), Column("hybrid", ["0.1"] * 4)], width)
+    shown, left_out = fit_columns(
+        [*COLUMNS[:2], ReportColumn("n", ["12,345"] * 4), ReportColumn("hybrid", ["0.1"] * 4)], width
+    )
     assert [column.head for column in shown if column in left_out] == []
     assert {column.head for column in (*shown, *left_out)} == {"system", "estimate", "n", "hybrid"}
     assert total_width(shown) <= width or len(shown) == 1
@@ -98,8 +100,6 @@ def test_every_column_is_shown_or_named(width: int) -> None:
 
 @given(st.integers(12, 60))
 def test_different_names_stay_different(width: int) -> None:
-    names = [
-        f"tfidf: ({mode})" for mode in ("label_synonyms_max", "all_max", "label_only", "label_synonyms_min")
-    ]
-    shown, _ = fit([Column("system", names, shortens="middle"), Column("MRR", ["0.5"] * 4)], width)
+    names = [f"tfidf: ({mode})" for mode in ("label_synonyms_max", "all_max", "label_only", "label_synonyms_min")]
+    shown, _ = fit_columns([ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width)
     assert len(set(shown[0].cells)) == 4

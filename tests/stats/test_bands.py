@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import ParameterError, ShapeError
-from equipoise.stats.bands import rank_intervals, tie_bands
+from equipoise.stats.tie_groups import rank_intervals, tie_groups
 from equipoise.types import Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
@@ -31,27 +31,27 @@ def shown(bands):
 
 def test_overlapping_groups_show_as_overlapping_letters():
     p = symmetric({(0, 2): 0.01}, 3)
-    assert shown(tie_bands([0.9, 0.8, 0.7], p, better=UP)) == ["a", "ab", "b"]
+    assert shown(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "ab", "b"]
 
 
 def test_the_best_band_is_a_whichever_direction_is_better():
     p = symmetric({(0, 1): 0.01, (0, 2): 0.01, (1, 2): 0.01}, 3)
-    assert shown(tie_bands([1.0, 3.0, 2.0], p, better=UP)) == ["c", "a", "b"]
-    assert shown(tie_bands([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
+    assert shown(tie_groups([1.0, 3.0, 2.0], p, better=UP)) == ["c", "a", "b"]
+    assert shown(tie_groups([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
 
 
 def test_one_band_holds_all_that_nothing_tells_apart():
-    assert shown(tie_bands([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
+    assert shown(tie_groups([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
 
 
 def test_a_tie_across_a_system_that_differs_from_both_is_still_shown():
     # The noisy second differs from nobody's mean by much, yet first and third are the tied ones.
     p = symmetric({(0, 1): 0.01, (1, 2): 0.01, (0, 2): 0.3}, 3)
-    assert shown(tie_bands([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", "a"]
+    assert shown(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", "a"]
 
 
 def test_a_system_without_a_score_has_no_band_and_stands_last():
-    bands = tie_bands([np.nan, 0.5, 0.6], np.ones((3, 3)), better=UP)
+    bands = tie_groups([np.nan, 0.5, 0.6], np.ones((3, 3)), better=UP)
     assert bands.letters == ((), ("a",), ("a",))
     assert bands.order == (2, 1, 0)
     assert bands.tied_with(2) == (1,)
@@ -60,7 +60,7 @@ def test_a_system_without_a_score_has_no_band_and_stands_last():
 def test_letters_go_on_after_z():
     size = 30
     p = np.zeros((size, size))
-    bands = tie_bands(-np.arange(size), p, better=UP)
+    bands = tie_groups(-np.arange(size), p, better=UP)
     assert shown(bands)[25:28] == ["z", "aa", "ab"]
 
 
@@ -68,7 +68,7 @@ def test_letters_go_on_after_z():
 def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(size, bits, better):
     pairs = [(i, j) for i in range(size) for j in range(i)]
     p = symmetric({pair: 0.01 if bits >> at & 1 else 0.5 for at, pair in enumerate(pairs)}, size)
-    bands = tie_bands(rng(bits).normal(size=size), p, better=better)
+    bands = tie_groups(rng(bits).normal(size=size), p, better=better)
     assert all(bands.letters)
     for i, j in pairs:
         assert bool(set(bands.letters[i]) & set(bands.letters[j])) == (p[i, j] >= 0.05)
@@ -77,7 +77,7 @@ def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(size, b
 
 def test_a_matrix_that_does_not_fit_is_refused():
     with pytest.raises(ShapeError):
-        tie_bands([1.0, 2.0], np.ones((3, 3)), better=UP)
+        tie_groups([1.0, 2.0], np.ones((3, 3)), better=UP)
 
 
 def slow_rank_intervals(values, better, index):

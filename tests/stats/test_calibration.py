@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from studies.interval_calibration import CoverageRow, interval_coverage, table_lines
+from studies.interval_calibration_data import MeanTrial, NumberRows, corpus_trials, mean_trials
 
-from equipoise.stats.calibration import CoverageRow, interval_coverage, table_lines
-from equipoise.stats.calibration_data import MeanTrial, Rows, corpus_trials, mean_trials
 from marked import marked
 
 SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 200
@@ -63,14 +63,14 @@ def test_the_stated_truth_is_the_mean_of_much_data(trial: MeanTrial) -> None:
 @pytest.mark.parametrize("trial", STATED, ids=lambda trial: trial.data)
 def test_the_stated_truth_is_the_figure_of_much_data(trial: object) -> None:
     rng = np.random.default_rng(4)
-    values = [trial.figure(Rows(trial.draw(20_000, rng))) for _ in range(10)]  # type: ignore[attr-defined]
+    values = [trial.figure(NumberRows(trial.draw(20_000, rng))) for _ in range(10)]  # type: ignore[attr-defined]
     error = np.std(values, ddof=1) / np.sqrt(10)
     assert np.mean(values) == pytest.approx(trial.truth, abs=5 * error)  # type: ignore[attr-defined]
 
 
 def test_ignoring_clusters_is_caught_by_the_trials() -> None:
     """The measure must be able to fail: without its clusters, clustered data is covered far too rarely."""
-    from equipoise.stats.resample import mean_intervals
+    from equipoise.stats.mean_intervals import mean_intervals
 
     rng = np.random.default_rng(5)
     trial = next(trial for trial in mean_trials() if trial.data == "graded in clusters")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from studies.interval_calibration import (
+    DATA,
+    FalsePositiveRow,
+    false_positive_rates,
+    null_differences,
+)
 
-from equipoise.stats.calibration_tests import DATA, FalsePositiveRow, false_positive_rates, null_differences
-from equipoise.stats.paired import TESTS
+from equipoise.stats.paired_tests import TESTS
 
 
 @pytest.fixture(scope="module")

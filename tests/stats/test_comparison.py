@@ -14,11 +14,11 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Undef
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
+from equipoise.metrics.intrinsic import MeanCosine
 from equipoise.metrics.pairs import Spearman
-from equipoise.metrics.parse import parse
-from equipoise.metrics.space import MeanCosine
+from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import compare_results
-from equipoise.stats.interval import Interval
+from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 
@@ -36,9 +36,7 @@ def result(system, per_unit, *, better=UP, ids=None, weights=None, clusters=None
     columns = {name: np.asarray(column, dtype=float) for name, column in columns.items()}
     n = len(next(iter(columns.values()))) if columns else len(evidence)
     ids = np.arange(n) if ids is None else np.asarray(ids)
-    means = {
-        name: nan if np.isnan(column).all() else float(np.nanmean(column)) for name, column in columns.items()
-    }
+    means = {name: nan if np.isnan(column).all() else float(np.nanmean(column)) for name, column in columns.items()}
     estimates = {
         name: Estimate(name, value, Interval(0.0, 1.0), n, 0, 0.0, better)
         for name, value in {**means, **(corpus or {})}.items()
@@ -76,9 +74,7 @@ def test_unequal_unit_sets_are_refused_with_the_difference():
 
 def test_a_unit_that_stands_twice_is_named():
     with pytest.raises(DuplicateError, match="a has the unit 'q1' more than once"):
-        compare_results(
-            [result("a", [1.0, 0.0], ids=["q1", "q1"]), result("b", [1.0, 0.0], ids=["q1", "q2"])]
-        )
+        compare_results([result("a", [1.0, 0.0], ids=["q1", "q1"]), result("b", [1.0, 0.0], ids=["q1", "q2"])])
 
 
 def test_the_same_units_in_another_order_are_paired_by_id():
@@ -122,9 +118,7 @@ def test_intervals_of_sparse_differences_cover_what_they_should(n):
     draw, systems = rng(13), 500
     moved = draw.random((n, systems)) < 0.3
     signs = np.where(draw.random((n, systems)) < 0.6, 1.0, -1.0)
-    columns = {
-        f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)
-    }
+    columns = {f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)}
     pair = [result("a", columns), result("b", {name: np.zeros(n) for name in columns})]
     comparison = compare_results(pair, flips=10, resamples=2000)
     covered = np.mean([each.interval.covers(0.3 * 0.2) for each in comparison.contrasts])
@@ -246,9 +240,7 @@ def test_clusters_that_disagree_are_refused():
 
 def test_a_test_that_the_primary_cannot_take_is_refused_and_elsewhere_leaves_a_gap():
     draw = rng(7)
-    pair = [
-        result(name, {"hit": draw.integers(0, 2, size=30), "graded": draw.normal(size=30)}) for name in "ab"
-    ]
+    pair = [result(name, {"hit": draw.integers(0, 2, size=30), "graded": draw.normal(size=30)}) for name in "ab"]
     with pytest.raises(UndefinedError, match="cannot test graded"):
         compare_results(pair, primary="graded", test="mcnemar", **FAST)
     comparison = compare_results(pair, test="mcnemar", **FAST)
@@ -334,9 +326,7 @@ def test_a_corpus_level_metric_without_its_evidence_is_listed_and_not_tested():
     assert isnan(seen.p)
     assert seen.difference > 0
     assert comparison.bands == {"a": ("a",), "b": ("a",)}
-    assert comparison.verdict().endswith(
-        "There is no test of a against b: a corpus-level figure without its evidence."
-    )
+    assert comparison.verdict().endswith("There is no test of a against b: a corpus-level figure without its evidence.")
 
 
 def test_spaces_are_halved_and_never_repeat_a_point():
@@ -346,9 +336,7 @@ def test_spaces_are_halved_and_never_repeat_a_point():
     for name, centre in (("near", 0.0), ("far", 3.0)):
         space = Space.of(points + centre)
         value = MeanCosine().measure(space).value
-        results.append(
-            result(name, {}, evidence=space, corpus={"MeanCosine": value}, ids=space.unit_ids, better=DOWN)
-        )
+        results.append(result(name, {}, evidence=space, corpus={"MeanCosine": value}, ids=space.unit_ids, better=DOWN))
     comparison = compare_results(results, metric_objects={"MeanCosine": MeanCosine()}, resamples=100)
     assert comparison.contrast("near", "far").interval.method == "subsample"
     assert comparison.leader == "near"
@@ -358,9 +346,7 @@ def test_spaces_are_halved_and_never_repeat_a_point():
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones():
     results = shifted([0.0, 0.05, 0.1])
-    first, again, other = (
-        json.dumps(compare_results(results, seed=seed, **FAST).to_dict()) for seed in (1, 1, 2)
-    )
+    first, again, other = (json.dumps(compare_results(results, seed=seed, **FAST).to_dict()) for seed in (1, 1, 2))
     assert first == again != other
 
 
@@ -400,9 +386,7 @@ def test_what_can_be_shown_is_that_of_the_leading_pair_in_two_digits():
     draw = rng(4)
     base = draw.normal(size=60)
     noisy = base - 5.0 + 4.0 * draw.normal(size=60)
-    said = verdict(
-        [result("a", base + 1.0), result("b", base + 0.1 * draw.normal(size=60)), result("c", noisy)]
-    )
+    said = verdict([result("a", base + 1.0), result("b", base + 0.1 * draw.normal(size=60)), result("c", noisy)])
     shown = re.search(r"can show differences of about ([\d.]+) or more between the first two", said)
     assert shown is not None, said
     assert 0.01 < float(shown.group(1)) < 0.1
@@ -460,8 +444,7 @@ def test_a_system_without_a_score_is_named_and_not_ranked():
     assert "; void could not be scored." in comparison.verdict()
     lonely = verdict([result("a", [0.5, 0.1]), result("void", [nan, nan])])
     assert lonely == (
-        "a is the only system with a value of m (0.30); void could not be scored. "
-        "There is nothing to compare it with."
+        "a is the only system with a value of m (0.30); void could not be scored. There is nothing to compare it with."
     )
 
 
@@ -478,7 +461,7 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
 
 
 def test_a_difference_stays_within_reach_of_the_metric():
-    metric = parse(["MRR"], evidence=Ranking)[0]
+    metric = parse_metrics(["MRR"], evidence=Ranking)[0]
     results = [result(name, {"MRR": values}) for name, values in (("a", [1.0, 0.1]), ("b", [0.2, 0.9]))]
     free = compare_results(results).contrasts[0].interval
     clipped = compare_results(results, metric_objects={"MRR": metric}).contrasts[0].interval

@@ -6,12 +6,12 @@ from copy import deepcopy
 
 import pytest
 
-from equipoise.stats.contrast import Contrast
-from equipoise.stats.interval import Interval
-from equipoise.stats.power import Planned
+from equipoise.stats.contrasts import Contrast
+from equipoise.stats.intervals import Interval
+from equipoise.stats.power import PowerEstimate
 from equipoise.stats.result import Estimate
 from equipoise.stats.seeds import SeedSummary
-from equipoise.tune.record import FoldChoice, Trial
+from equipoise.tuning.grid import FoldSelection, Trial
 from equipoise.types import Direction
 
 
@@ -23,11 +23,11 @@ def results(undefined: float) -> list[object]:
     return [
         Interval(undefined, undefined),
         Estimate("MRR", 0.5, unknown(), 1, 0, undefined, Direction.UP),
-        Planned(undefined),
+        PowerEstimate(undefined),
         Contrast("MRR", "a", "b", Direction.UP, 0.0, unknown(), undefined, undefined, 1, 0),
         SeedSummary((0.5, undefined), undefined, undefined, unknown()),
         Trial({"k": 1}, undefined),
-        FoldChoice({"k": 1}, undefined, 0.5, 3),
+        FoldSelection({"k": 1}, undefined, 0.5, 3),
     ]
 
 

@@ -9,18 +9,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from studies.interval_calibration_data import NumberRows
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError, UnknownNameError
 from equipoise.evidence.base import Arrays, Evidence
 from equipoise.metrics.base import CorpusMetric, UnitMetric
-from equipoise.stats.calibration_data import Rows
 from equipoise.stats.estimate import estimate
-from equipoise.stats.interval import wilson
-from equipoise.stats.resample import mean_intervals
+from equipoise.stats.intervals import wilson_interval
+from equipoise.stats.mean_intervals import mean_intervals
 from equipoise.types import Direction, Finding, Floats, Ints, Severity
 
 
-class Table(Rows):
+class Table(NumberRows):
     """Rows of score and weight."""
 
     kind = "table"
@@ -115,7 +115,7 @@ def test_every_metric_gets_value_interval_n_and_unit() -> None:
     assert methods == ["gaffke", "wilson", "gaffke", "bias-corrected"]
     assert all(result[name].interval.covers(result[name].value) for name in result.names)
     assert (result["Rank"].unit, result["Rank"].better) == ("rank", Direction.DOWN)
-    assert result["Hit"].interval == wilson((scores > 0.5).sum(), 60)
+    assert result["Hit"].interval == wilson_interval((scores > 0.5).sum(), 60)
     assert result.system == "mini"
     assert result.settings == {"level": 0.95, "resamples": 2000, "seed": 0, "note": "x"}
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import ParameterError
-from equipoise.stats.interval import Interval, normal_critical, t_critical, t_interval, wilson
+from equipoise.stats.intervals import Interval, normal_critical, t_critical, t_interval, wilson_interval
 
 
 @given(n=st.integers(1, 500), share=st.floats(0, 1), level=st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
     successes = round(share * n)
     expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
-    interval = wilson(successes, n, level)
+    interval = wilson_interval(successes, n, level)
     assert interval.low == pytest.approx(expected.low, abs=1e-12)
     assert interval.high == pytest.approx(expected.high, abs=1e-12)
     assert (interval.level, interval.method) == (level, "wilson")
@@ -23,27 +23,27 @@ def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
 
 @pytest.mark.parametrize(("n", "points"), [(50, 11), (80, 9), (100, 8)])
 def test_wilson_at_accuracy_80_percent_is_as_wide_as_the_sample_size_table_says(n: int, points: int) -> None:
-    assert 100 * wilson(0.8 * n, n).width / 2 == pytest.approx(points, abs=0.5)
+    assert 100 * wilson_interval(0.8 * n, n).width / 2 == pytest.approx(points, abs=0.5)
 
 
 @given(n=st.integers(1, 10_000))
 def test_wilson_of_no_hits_reaches_zero_and_claims_no_certainty(n: int) -> None:
-    assert wilson(0, n).low == 0.0
-    assert wilson(0, n).high > 0.0
-    assert wilson(n, n).high == 1.0
-    assert wilson(n, n).low < 1.0
+    assert wilson_interval(0, n).low == 0.0
+    assert wilson_interval(0, n).high > 0.0
+    assert wilson_interval(n, n).high == 1.0
+    assert wilson_interval(n, n).low < 1.0
 
 
 def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() -> None:
-    assert wilson(0, 0).reason == "no defined unit"
+    assert wilson_interval(0, 0).reason == "no defined unit"
     with pytest.raises(ParameterError, match="6 successes in 5 trials"):
-        wilson(6, 5)
+        wilson_interval(6, 5)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95, -0.5])
 def test_a_level_that_is_no_share_is_refused(level: float) -> None:
     with pytest.raises(ParameterError, match="not between 0 and 1"):
-        wilson(1, 2, level)
+        wilson_interval(1, 2, level)
 
 
 def test_critical_values_are_those_of_scipy() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.run.evaluate import compare, evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import read_run, write_run
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import load_run, save_run
 from equipoise.types import Finding, Severity
 
 NASTY = "<script>alert('x')</script>&"
@@ -56,9 +57,7 @@ def test_a_finding_is_a_table_of_one_row() -> None:
 
 
 def test_a_result_shows_direction_interval_chance_and_its_findings_below() -> None:
-    result = evaluate(
-        ranking(*range(1, 41)), ["MRR", "MR"], system=NASTY, clusters=[u // 2 for u in range(40)]
-    )
+    result = evaluate(ranking(*range(1, 41)), ["MRR", "MR"], system=NASTY, clusters=[u // 2 for u in range(40)])
     page = Tables(replace(result, findings=(NOTE, ISSUE, NOTE))._repr_html_())
     figures, findings = page.tables
     assert page.captions == [f"{NASTY}: 40 units in 20 clusters; 95 % intervals"]
@@ -94,8 +93,7 @@ def test_a_comparison_shows_bands_intervals_and_differences_best_first() -> None
 def test_bands_on_a_metric_are_made_from_its_own_contrasts() -> None:
     rng = np.random.default_rng(2)
     systems = {
-        name: ranking(*rng.integers(1, most, 80).tolist())
-        for name, most in zip("abc", (4, 12, 40), strict=True)
+        name: ranking(*rng.integers(1, most, 80).tolist()) for name, most in zip("abc", (4, 12, 40), strict=True)
     }
     comparison = compare(systems, ["MRR", "HR@1"], resamples=200, flips=500)
     other = compare(systems, ["MRR", "HR@1"], primary="HR@1", resamples=200, flips=500)
@@ -105,6 +103,6 @@ def test_bands_on_a_metric_are_made_from_its_own_contrasts() -> None:
 
 def test_a_stored_run_shows_its_result(tmp_path: Path) -> None:
     result = evaluate(ranking(1, 2, 3), ["MRR"], system="a")
-    run = read_run(write_run(tmp_path / "a", result, manifest=Manifest("a")))
+    run = load_run(save_run(tmp_path / "a", result, manifest=Manifest("a")))
     assert run._repr_html_() == run.result._repr_html_()
     assert "a: 3 units" in run._repr_html_()

@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
+from studies.interval_calibration_data import NumberRows
 
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.clusterings import (
-    AdjustedRand,
-    Completeness,
-    Homogeneity,
-    MutualInformation,
-    VMeasure,
-)
-from equipoise.stats.calibration_data import Rows
-from equipoise.stats.corpus_interval import evidence_interval
+from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
+from equipoise.stats.corpus_intervals import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
 from equipoise.stats.estimate import estimate
-from equipoise.stats.parts import HALVES_AND_MOST, part_count, part_rows
 
 AGREEMENTS = [AdjustedRand(), MutualInformation(), Homogeneity(), Completeness(), VMeasure()]
 
@@ -47,23 +40,23 @@ def test_partitions_that_share_no_pairs_get_no_interval_of_the_rand_index() -> N
 def test_a_figure_that_repetition_moves_is_measured_without_it() -> None:
     """The share of distinct values is 1 on the sample, and about 0.63 on any resample of it."""
 
-    def distinct(rows: Rows) -> float:
+    def distinct(rows: NumberRows) -> float:
         return len(np.unique(rows.table)) / 100 + 0.01 * float(rows.table.mean())
 
-    interval = evidence_interval(distinct, Rows(rng().random((100, 1))), resamples=200, rng=rng())
+    interval = corpus_interval(distinct, NumberRows(rng().random((100, 1))), resamples=200, rng=rng())
     assert interval.method == "subsample"
-    assert interval.covers(distinct(Rows(rng().random((100, 1)))))
+    assert interval.covers(distinct(NumberRows(rng().random((100, 1)))))
 
 
 def test_parts_without_repetition_take_turns_in_size() -> None:
     blocks = [np.array([at]) for at in range(20)]
-    sizes = [len(np.unique(rows)) for rows in part_rows(blocks, HALVES_AND_MOST, 4, rng())]
+    sizes = [len(np.unique(rows)) for rows in resampled_rows(blocks, HALVES_AND_MOST, 4, rng())]
     assert sizes == [10, 18, 10, 18]
 
 
 def test_the_number_of_parts_falls_with_the_size_and_never_exceeds_what_was_asked() -> None:
     for kind in ("labels", "space"):
-        counts = [part_count(kind, units, 2000) for units in (10, 100, 1000, 10_000, 100_000)]
+        counts = [n_subsamples(kind, units, 2000) for units in (10, 100, 1000, 10_000, 100_000)]
         assert counts == sorted(counts, reverse=True)
         assert counts[-1] >= 64
-        assert part_count(kind, 10, 30) == 30
+        assert n_subsamples(kind, 10, 30) == 30

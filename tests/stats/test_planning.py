@@ -8,14 +8,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
+from studies.power_calibration import PowerRow, planned_power, true_contrasts
 
-from equipoise.checks.catalogue import examine
-from equipoise.stats.calibration_power import PowerRow, planned_power, true_contrasts
+from equipoise.checks.registry import run_checks
 from equipoise.stats.comparison import Comparison, compare_results
-from equipoise.stats.interval import Interval
-from equipoise.stats.numbers import about
+from equipoise.stats.formatting import about
+from equipoise.stats.intervals import Interval
 from equipoise.stats.planning import units_to_show_best, with_power
-from equipoise.stats.power import Planned, units_needed
+from equipoise.stats.power import PowerEstimate, units_needed
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats
 
@@ -71,24 +71,20 @@ def rate(pilot: Floats, n: int, needed: set[tuple[int, int]], simulations: int =
     return shown / simulations
 
 
-def test_the_units_stated_separate_the_pair_in_80_percent_of_simulations(
-    pilot: Floats, comparison: Comparison
-) -> None:
+def test_the_units_stated_separate_the_pair_in_80_percent_of_simulations(pilot: Floats, comparison: Comparison) -> None:
     assert comparison.order[:2] == ("a", "b")
     seen = comparison.contrast("a", "b")
     assert seen.needed.value > units_needed(seen.difference, seen.sd or 0.0).value, "more than a single test"
     assert rate(pilot, int(seen.needed.value), {(0, 1)}) == pytest.approx(0.8, abs=0.06)
 
 
-def test_the_units_stated_show_the_best_in_80_percent_of_simulations(
-    pilot: Floats, comparison: Comparison
-) -> None:
+def test_the_units_stated_show_the_best_in_80_percent_of_simulations(pilot: Floats, comparison: Comparison) -> None:
     needed = int(comparison.needed_for_best.value)
     assert rate(pilot, needed, {(0, other) for other in range(1, 5)}) == pytest.approx(0.8, abs=0.06)
 
 
 def test_verdict_and_finding_state_the_same_numbers_with_power_and_adjustment(comparison: Comparison) -> None:
-    finding = next(each for each in examine(comparison) if each.code == "EQ304")
+    finding = next(each for each in run_checks(comparison) if each.code == "EQ304")
     pair, best = comparison.contrast("a", "b").needed.value, comparison.needed_for_best.value
     for text in (comparison.verdict(), finding.sentence):
         assert "with 80 % power (Holm over 10 pairs)" in text
@@ -112,14 +108,12 @@ def test_more_systems_need_more_units_for_the_same_difference() -> None:
 
 def test_no_number_of_units_is_stated_where_a_difference_from_the_leader_is_unknown() -> None:
     pairs = true_contrasts((0.3, 0.2, 0.0), "holm")
-    pairs[1] = replace(pairs[1], needed=Planned.unknown("no evidence"))
+    pairs[1] = replace(pairs[1], needed=PowerEstimate.unknown("no evidence"))
     assert units_to_show_best(pairs, "0", "holm", 0.05).reason == "no evidence"
 
 
 def test_a_small_run_of_the_calibration_keeps_its_tolerance() -> None:
-    rows = planned_power(
-        150, np.random.default_rng(2), systems=["one system ahead"], tests=["t"], corrections=["holm"]
-    )
+    rows = planned_power(150, np.random.default_rng(2), systems=["one system ahead"], tests=["t"], corrections=["holm"])
     assert {row.decision for row in rows} == {"separate two", "show the best"}
     assert all(row.kept for row in rows)
 

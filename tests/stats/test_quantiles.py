@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, quantile_test
 
 from equipoise.errors import ParameterError
-from equipoise.stats.quantiles import quantile, quantile_interval
+from equipoise.stats.intervals import quantile, quantile_interval
 
 
 @pytest.mark.parametrize(("n", "share"), [(50, 0.5), (200, 0.95), (500, 0.99), (400, 0.01)])

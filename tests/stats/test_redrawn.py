@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.run.evaluate import compare
-from equipoise.stats.redrawn import DEGREES, DRAWS, redrawn_difference
+from equipoise.runs.compare import compare
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, bootstrap_difference
 from equipoise.stats.result import Result
-from equipoise.stats.tabled import result_of_values
 
 UNITS = [f"q{number}" for number in range(60)]
 
@@ -22,8 +22,12 @@ def results(spread: float, draws: tuple[str, str] = ("same", "same")) -> list[Re
     values = {"a": [1] * 40 + [0] * 20, "b": [1] * 28 + [0] * 32}
     errors = {"a": shared, "b": shared + own}
     return [
-        result_of_values(
-            name, UNITS, {"nested": values[name]}, errors={"nested": errors[name]}, settings={DRAWS: key}
+        result_from_values(
+            name,
+            UNITS,
+            {"nested": values[name]},
+            errors={"nested": errors[name]},
+            settings={RESAMPLE_ID: key},
         )
         for name, key in zip("ab", draws, strict=True)
     ]
@@ -67,9 +71,9 @@ def test_the_caption_says_that_choices_were_redrawn() -> None:
 
 def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
     errors = np.linspace(-1, 1, 201)
-    _, p = redrawn_difference(0.5, errors, 1e9)
+    _, p = bootstrap_difference(0.5, errors, 1e9)
     assert p == pytest.approx((np.sum(np.abs(errors) >= 0.5 - 1e-9) + 1) / 202)
-    assert redrawn_difference(5.0, errors, 20)[1] == pytest.approx(1 / 202)
+    assert bootstrap_difference(5.0, errors, 20)[1] == pytest.approx(1 / 202)
 
 
 @pytest.mark.parametrize("units", [10, 30, 100])
@@ -81,7 +85,7 @@ def test_p_from_few_units_is_that_of_student_s_test_where_nothing_is_chosen(unit
     differences = rng.normal(size=units)
     differences += 2.0 * differences.std(ddof=1) / np.sqrt(units) - differences.mean()
     drawn = rng.choice(differences, (20_000, units)).mean(axis=1) - differences.mean()
-    _, p = redrawn_difference(float(differences.mean()), drawn, units - 1)
+    _, p = bootstrap_difference(float(differences.mean()), drawn, units - 1)
     assert p == pytest.approx(ttest_1samp(differences, 0.0).pvalue, abs=0.01)
 
 
@@ -120,12 +124,11 @@ def test_few_redraws_with_known_degrees_give_student_s_p_and_not_a_share() -> No
 
     errors = np.random.default_rng(3).normal(0, 0.02, 200)
     pair = [
-        result_of_values(name, UNITS, {"nested": values}, settings={DRAWS: "same", DEGREES: 40.0})
+        result_from_values(name, UNITS, {"nested": values}, settings={RESAMPLE_ID: "same", ERROR_DF: 40.0})
         for name, values in (("a", [1] * 40 + [0] * 20), ("b", [1] * 28 + [0] * 32))
     ]
     pair = [
-        replace(each, per_unit={}, errors={"nested": own})
-        for each, own in zip(pair, (errors, errors * 0), strict=True)
+        replace(each, per_unit={}, errors={"nested": own}) for each, own in zip(pair, (errors, errors * 0), strict=True)
     ]
     (seen,) = compare(pair, "nested").contrasts
     assert seen.p == pytest.approx(2 * t.sf(0.2 / errors.std(ddof=1), 40))

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from studies.interval_calibration_data import NumberRows
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
-from equipoise.stats.calibration_data import Rows
-from equipoise.stats.corpus_interval import evidence_interval, evidence_intervals
-from equipoise.stats.draws import Draws
-from equipoise.stats.interval import Interval, wilson
-from equipoise.stats.limits import gaffke_limits
-from equipoise.stats.resample import bootstrap_means, mean_intervals
+from equipoise.stats.bootstrap import ResamplingUnits
+from equipoise.stats.corpus_intervals import corpus_interval, evidence_intervals
+from equipoise.stats.intervals import Interval, wilson_interval
+from equipoise.stats.mean_intervals import bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.types import Floats
 
 
@@ -120,7 +119,7 @@ def test_rare_large_values_get_limits_from_the_bounds() -> None:
 
 
 def test_limits_of_hits_are_quantiles_of_the_beta_distribution_with_half_a_draw_more() -> None:
-    draws = Draws.of(np.r_[np.ones(3), np.zeros(47)])
+    draws = ResamplingUnits.of(np.r_[np.ones(3), np.zeros(47)])
     low, high = gaffke_limits(draws, (np.zeros(1), np.ones(1)), 0.95, 40_000, rng())
     exact = stats.beta.ppf(0.025, 3, 47.5), stats.beta.ppf(0.975, 3.5, 47)
     assert (low[0], high[0]) == pytest.approx(exact, abs=0.003)
@@ -168,15 +167,14 @@ def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: b
 def test_the_order_of_the_units_changes_no_resampled_mean() -> None:
     values = graded(60, 3)
     given, shuffled = (
-        bootstrap_means(values[rows], resamples=50, rng=rng())
-        for rows in (np.arange(60), rng(4).permutation(60))
+        bootstrap_means(values[rows], resamples=50, rng=rng()) for rows in (np.arange(60), rng(4).permutation(60))
     )
     assert given.tobytes() == shuffled.tobytes()
 
 
 def test_binary_values_get_wilson_over_the_defined_units() -> None:
-    assert only([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson(3, 4)
-    assert only([1.0, 1.0], weights=[3.0, 3.0]) == wilson(2, 2)
+    assert only([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson_interval(3, 4)
+    assert only([1.0, 1.0], weights=[3.0, 3.0]) == wilson_interval(2, 2)
 
 
 def test_differences_that_happen_to_be_hits_are_no_shares() -> None:
@@ -202,7 +200,7 @@ def test_binary_values_in_random_clusters_lose_little() -> None:
 
 def test_only_hits_in_clusters_are_bounded_as_one_trial_a_cluster() -> None:
     interval = only(np.ones(60), clusters=np.repeat(np.arange(12), 5))
-    assert (interval.low, interval.high) == (pytest.approx(wilson(12, 12).low, abs=0.06), 1.0)
+    assert (interval.low, interval.high) == (pytest.approx(wilson_interval(12, 12).low, abs=0.06), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -267,14 +265,14 @@ def test_bounds_and_resamples_must_make_sense() -> None:
         only(graded(20), bounds=[(0.0, inf)], level=95)
 
 
-def mean_of(rows: Rows) -> float:
+def mean_of(rows: NumberRows) -> float:
     return float(rows.table[:, 0].mean())
 
 
 def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
     values = graded(80)
     expected = only(values, resamples=4000)
-    interval = evidence_interval(mean_of, Rows(values), resamples=4000, rng=rng())
+    interval = corpus_interval(mean_of, NumberRows(values), resamples=4000, rng=rng())
     assert interval.method == "bias-corrected"
     assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
     assert interval.high == pytest.approx(expected.high, abs=0.06 * expected.width)
@@ -284,7 +282,7 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
     values = np.repeat(graded(40), 6, axis=0)
     clusters = np.repeat(np.arange(40), 6)
     expected = only(values, clusters=clusters, resamples=4000)
-    interval = evidence_interval(mean_of, Rows(values), clusters=clusters, resamples=2000, rng=rng())
+    interval = corpus_interval(mean_of, NumberRows(values), clusters=clusters, resamples=2000, rng=rng())
     assert interval.width == pytest.approx(expected.width, rel=0.08)
 
 
@@ -292,7 +290,7 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
 def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
     values = graded(units)
     low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
-    interval = evidence_interval(mean_of, Rows(values), subsample=True, resamples=4000, rng=rng())
+    interval = corpus_interval(mean_of, NumberRows(values), subsample=True, resamples=4000, rng=rng())
     assert interval.method == "subsample"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
 
@@ -300,29 +298,32 @@ def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
 def test_a_subsample_never_repeats_a_unit() -> None:
     sizes = []
 
-    def distinct(rows: Rows) -> float:
+    def distinct(rows: NumberRows) -> float:
         sizes.append((len(rows.table), len(np.unique(rows.table))))
         return mean_of(rows)
 
-    evidence_interval(distinct, Rows(graded(21)), subsample=True, resamples=20, rng=rng())
+    corpus_interval(distinct, NumberRows(graded(21)), subsample=True, resamples=20, rng=rng())
     assert set(sizes) == {(21, 21), (10, 10)}
 
 
 def test_all_figures_share_the_resampled_evidence() -> None:
     seen: list[list[float]] = [[], []]
 
-    def record(at: int, rows: Rows) -> float:
+    def record(at: int, rows: NumberRows) -> float:
         seen[at].append(mean_of(rows))
         return seen[at][-1]
 
     evidence_intervals(
-        [lambda rows: record(0, rows), lambda rows: record(1, rows)], Rows(graded(9)), resamples=5, rng=rng()
+        [lambda rows: record(0, rows), lambda rows: record(1, rows)],
+        NumberRows(graded(9)),
+        resamples=5,
+        rng=rng(),
     )
     assert seen[0] == seen[1]
     assert len(set(seen[0])) > 1
 
 
-def undefined_below(rows: Rows, distinct: int) -> float:
+def undefined_below(rows: NumberRows, distinct: int) -> float:
     if len(np.unique(rows.table)) < distinct:
         raise UndefinedError("too few")
     return mean_of(rows)
@@ -340,25 +341,25 @@ def undefined_below(rows: Rows, distinct: int) -> float:
     ],
 )
 def test_no_interval_of_a_corpus_figure_is_made_up(figure: object, units: int, reason: str) -> None:
-    interval = evidence_interval(figure, Rows(graded(units)), resamples=50, rng=rng())  # type: ignore[arg-type]
+    interval = corpus_interval(figure, NumberRows(graded(units)), resamples=50, rng=rng())  # type: ignore[arg-type]
     assert interval.reason == reason
 
 
 def test_a_few_undefined_resamples_are_left_out() -> None:
-    interval = evidence_interval(lambda rows: undefined_below(rows, 14), Rows(graded(30)), rng=rng())
+    interval = corpus_interval(lambda rows: undefined_below(rows, 14), NumberRows(graded(30)), rng=rng())
     assert interval.known
 
 
 def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
-    rows = Rows(graded(12))
+    rows = NumberRows(graded(12))
     for subsample in (False, True):
         options = {"subsample": subsample, "rng": rng()}
-        free = evidence_interval(mean_of, rows, **options)  # type: ignore[arg-type]
+        free = corpus_interval(mean_of, rows, **options)  # type: ignore[arg-type]
         ceiling = (mean_of(rows) + free.high) / 2
-        clipped = evidence_interval(mean_of, rows, bounds=(0.0, ceiling), **options)  # type: ignore[arg-type]
+        clipped = corpus_interval(mean_of, rows, bounds=(0.0, ceiling), **options)  # type: ignore[arg-type]
         assert clipped.high == ceiling
     with pytest.raises(ParameterError, match="0 resamples"):
-        evidence_interval(mean_of, Rows(graded(9)), resamples=0, rng=rng())
+        corpus_interval(mean_of, NumberRows(graded(9)), resamples=0, rng=rng())
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import PairingError, ParameterError
-from equipoise.stats.interval import Interval
+from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import compare_seeds, summarise_replicates, summarise_seeds
 from equipoise.types import Direction
@@ -51,8 +51,7 @@ def test_the_interval_is_clipped_to_the_bounds_of_the_metric() -> None:
 
 def result(system: str, **figures: float) -> Result:
     estimates = {
-        name: Estimate(name, value, Interval(0, 1), 5, 0, 0.0, Direction.UP)
-        for name, value in figures.items()
+        name: Estimate(name, value, Interval(0, 1), 5, 0, 0.0, Direction.UP) for name, value in figures.items()
     }
     return Result(system, np.arange(5), estimates, {})
 

@@ -11,9 +11,10 @@ import pytest
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1
-from equipoise.report.comparison import caption, others_caption
-from equipoise.run.evaluate import compare, evaluate
-from equipoise.stats.swaps import Swaps
+from equipoise.report.pairwise import comparison_caption, other_metrics_caption
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.stats.paired_tests import SwapTest
 
 TERMS = [f"t{number}" for number in range(12)]
 
@@ -29,10 +30,10 @@ def corpus(documents: int, seed: int, skill: float) -> tuple[dict[str, Any], dic
     return gold, found
 
 
-def swaps(first: Sets, second: Sets, flips: int, clusters: Any = None) -> Swaps:
+def swaps(first: Sets, second: Sets, flips: int, clusters: Any = None) -> SwapTest:
     metric = SetF1()
     addends = [metric.addends(each) for each in (first, second)]
-    return Swaps.of(metric, addends, clusters, flips, np.random.default_rng(0))
+    return SwapTest.of(metric, addends, clusters, flips, np.random.default_rng(0))
 
 
 def by_hand(gold: Any, one: Any, other: Any, groups: list[list[str]]) -> float:
@@ -40,8 +41,7 @@ def by_hand(gold: Any, one: Any, other: Any, groups: list[list[str]]) -> float:
 
     def apart(swapped: set[str]) -> float:
         ours, theirs = (
-            {name: (b if name in swapped else a)[name] for name in gold}
-            for a, b in ((one, other), (other, one))
+            {name: (b if name in swapped else a)[name] for name in gold} for a, b in ((one, other), (other, one))
         )
         return abs(SetF1().measure(Sets.of(gold, ours)).value - SetF1().measure(Sets.of(gold, theirs)).value)
 
@@ -95,12 +95,12 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
     found = compare(systems, ["F1", "F1(average=macro)"], flips=300, resamples=100)
     assert {each.test for each in found.contrasts} == {"randomisation"}
-    assert "Paired randomisation test" in caption(found)
-    assert "300 flips" in caption(found)
+    assert "Paired randomisation test" in comparison_caption(found)
+    assert "300 flips" in comparison_caption(found)
     by_t = compare(systems, ["F1", "F1(average=macro)"], test="t", resamples=100)
     assert [each.test for each in by_t.contrasts] == ["paired bootstrap", "t"]
-    assert caption(by_t).count("Paired bootstrap, two-sided") == 1
-    assert "one pair on F1(average=macro), nothing" in others_caption(by_t, ["F1(average=macro)"])
+    assert comparison_caption(by_t).count("Paired bootstrap, two-sided") == 1
+    assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
 
 
 def test_a_correlation_is_not_said_to_be_tested_by_flips() -> None:
@@ -112,7 +112,7 @@ def test_a_correlation_is_not_said_to_be_tested_by_flips() -> None:
     }
     found = compare(systems, "Spearman", resamples=100)
     assert found.flips is None
-    assert "flips" not in caption(found)
+    assert "flips" not in comparison_caption(found)
     assert found.to_dict()["contrasts"][0]["test"] == "paired bootstrap"
 
 
@@ -121,7 +121,7 @@ def test_differences_over_fewer_documents_than_the_estimates_are_told() -> None:
     other = {**one, "d3": set()}
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
     found = compare(systems, "P(average=macro)", flips=100, resamples=100)
-    assert "where both systems have a value" in caption(found)
-    assert "P(average=macro) (11 units)" in caption(found)
+    assert "where both systems have a value" in comparison_caption(found)
+    assert "P(average=macro) (11 units)" in comparison_caption(found)
     whole = compare(systems, "R(average=macro)", flips=100, resamples=100)
-    assert "both systems" not in caption(whole)
+    assert "both systems" not in comparison_caption(whole)

@@ -19,12 +19,13 @@ from equipoise.errors import (
     UnknownNameError,
 )
 from equipoise.evidence.ranking import Ranking
-from equipoise.run.evaluate import compare, evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import read_run, write_run
-from equipoise.stats.interval import Interval
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import load_run, save_run
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Result
-from equipoise.stats.tabled import result_of_values
 from equipoise.types import Direction
 
 UNITS = [f"q{unit}" for unit in range(60)]
@@ -33,7 +34,7 @@ NAN = float("nan")
 
 def binary(system: str, seed: int, metric: str = "accuracy", share: float = 0.7, **options: Any) -> Result:
     values = np.random.default_rng(seed).random(60) < share
-    return result_of_values(system, UNITS, {metric: values}, **options)
+    return result_from_values(system, UNITS, {metric: values}, **options)
 
 
 def test_hits_and_misses_get_wilson_s_interval() -> None:
@@ -46,7 +47,7 @@ def test_hits_and_misses_get_wilson_s_interval() -> None:
 def test_it_is_the_result_that_the_evidence_gives() -> None:
     ranking = Ranking.from_ranks([1, 2, 5, 1, 3, 9, 1, 4, 2, 7, 6, 1], candidates=30)
     measured = evaluate(ranking, ["MRR", "HR@3"], chance=False)
-    tabled = result_of_values("system", measured.unit_ids, measured.per_unit)
+    tabled = result_from_values("system", measured.unit_ids, measured.per_unit)
     for name in measured.names:
         assert tabled[name].value == measured[name].value
         assert tabled[name].interval == measured[name].interval
@@ -76,15 +77,15 @@ def test_it_survives_a_run_directory(tmp_path: Path) -> None:
     made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, clusters=clusters)
     again = binary("other", 4, "nested accuracy", intervals={"nested accuracy": reach}, clusters=clusters)
     for result in (made, again):
-        write_run(tmp_path / result.system, result, manifest=Manifest.start(system=result.system))
-    back = [read_run(tmp_path / name).result for name in ("mine", "other")]
+        save_run(tmp_path / result.system, result, manifest=Manifest.start(system=result.system))
+    back = [load_run(tmp_path / name).result for name in ("mine", "other")]
     assert back[0]["nested accuracy"] == made["nested accuracy"]
     assert back[1]["nested accuracy"].interval == reach
     assert compare(back).contrasts == compare([made, again]).contrasts
 
 
 def test_undefined_units_are_counted_and_left_out() -> None:
-    result = result_of_values("mine", ["a", "b", "c"], {"accuracy": [1, NAN, 0]})
+    result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, NAN, 0]})
     assert (result["accuracy"].value, result["accuracy"].n, result["accuracy"].undefined) == (0.5, 2, 1)
 
 
@@ -95,14 +96,14 @@ def test_chance_is_unknown_unless_it_is_given() -> None:
 
 def test_clusters_widen_the_interval_of_values_that_repeat() -> None:
     values = np.repeat([1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1], 4)
-    alone = result_of_values("mine", UNITS, {"accuracy": values})
-    together = result_of_values("mine", UNITS, {"accuracy": values}, clusters=np.repeat(np.arange(15), 4))
+    alone = result_from_values("mine", UNITS, {"accuracy": values})
+    together = result_from_values("mine", UNITS, {"accuracy": values}, clusters=np.repeat(np.arange(15), 4))
     assert together["accuracy"].interval.width > 1.7 * alone["accuracy"].interval.width
     assert together["accuracy"].interval.method == "wilson-effective"
 
 
 def test_a_metric_of_other_bounds_keeps_its_name_direction_and_unit() -> None:
-    result = result_of_values(
+    result = result_from_values(
         "mine",
         UNITS,
         {"rank": np.arange(1, 61)},
@@ -116,15 +117,13 @@ def test_a_metric_of_other_bounds_keeps_its_name_direction_and_unit() -> None:
 
 
 def test_a_known_name_with_other_bounds_is_another_metric() -> None:
-    assert result_of_values("mine", ["a", "b"], {"accuracy": [30, 60]}, bounds=(0, 100)).names == (
-        "accuracy",
-    )
+    assert result_from_values("mine", ["a", "b"], {"accuracy": [30, 60]}, bounds=(0, 100)).names == ("accuracy",)
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     values = {"overlap": np.random.default_rng(0).random(60)}
-    first, same = (result_of_values("mine", UNITS, values, seed=3) for _ in range(2))
-    other = result_of_values("mine", UNITS, values, seed=4)
+    first, same = (result_from_values("mine", UNITS, values, seed=3) for _ in range(2))
+    other = result_from_values("mine", UNITS, values, seed=4)
     assert first["overlap"].interval == same["overlap"].interval
     assert first["overlap"].interval != other["overlap"].interval
 
@@ -149,11 +148,11 @@ def test_values_that_fit_nothing_are_refused_with_a_hint(
     units: list[str], values: dict[str, Any], options: dict[str, Any], error: type[EquipoiseError]
 ) -> None:
     with pytest.raises(error) as caught:
-        result_of_values("mine", units, values, **options)
+        result_from_values("mine", units, values, **options)
     assert caught.value.hint
 
 
 def test_percent_is_refused_and_the_unit_named() -> None:
     with pytest.raises(InputError, match="m of b is 90, beyond its bounds 0 to 1") as caught:
-        result_of_values("mine", ["a", "b"], {"m": [1, 90]})
+        result_from_values("mine", ["a", "b"], {"m": [1, 90]})
     assert "not percent" in caught.value.hint

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from equipoise.errors import PairingError
-from equipoise.run.evaluate import compare
+from equipoise.runs.compare import compare
+from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
-from equipoise.stats.tabled import result_of_values
 
 UNITS = [f"q{number}" for number in range(1, 21)]
 
 
 def result(system: str, **settings: Any) -> Result:
     values = [1, 0] * 10 if system == "a" else [0, 0, 1, 1] * 5
-    return result_of_values(system, UNITS, {"accuracy": values}, settings=settings)
+    return result_from_values(system, UNITS, {"accuracy": values}, settings=settings)
 
 
 @pytest.mark.parametrize("part", ["document", "questions"])
@@ -44,7 +44,7 @@ def test_what_is_not_said_is_no_reason_to_refuse() -> None:
 
 
 def test_other_units_are_still_told_by_their_names() -> None:
-    fewer = result_of_values("b", UNITS[:-1], {"accuracy": [1] * 19}, settings={"data": {"questions": "x"}})
+    fewer = result_from_values("b", UNITS[:-1], {"accuracy": [1] * 19}, settings={"data": {"questions": "x"}})
     with pytest.raises(PairingError, match="1 only in a"):
         compare([result("a", data={"questions": "q"}), fewer])
 

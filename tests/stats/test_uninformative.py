@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from equipoise.stats.comparison import Comparison, compare_results
-from equipoise.stats.tabled import result_of_values
-from equipoise.stats.uninformative import why_uninformative
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.verdict import why_uninformative
 
 
 def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparison:
     """Systems that hit these shares of the units, the same ones as far as possible."""
     results = [
-        result_of_values(
-            name, range(units), {"HR": np.arange(units) < round(share * units)}, chance={"HR": chance}
-        )
+        result_from_values(name, range(units), {"HR": np.arange(units) < round(share * units)}, chance={"HR": chance})
         for name, share in zip("abc", shares, strict=False)
     ]
     return compare_results(results, flips=99, resamples=50)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+from equipoise.evidence.kernels.rank_counts import ClassColumns
+from equipoise.evidence.kernels.rank_counts_compiled import should_use_llvm
+from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.tasks.classify import classify
-from equipoise.tasks.classify.compiled import use_compiled
-from equipoise.tasks.classify.fused import is_fusible
-from equipoise.tasks.classify.placed import Columns
+from equipoise.tasks.classification import classify
 
 FEW_VALUES = st.sampled_from([-np.inf, -2.0, 0.0, 1.0, 3.5])
 """Values that tie often."""
@@ -88,9 +88,7 @@ def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind
         "zeros": np.where(scores > 0, 0.0, -0.0).astype(np.float32),
     }[kind]
     targets = rng.integers(0, width, 40)
-    assert figures(classify(scores, targets, compiled=True)) == figures(
-        classify(scores, targets, compiled=False)
-    )
+    assert figures(classify(scores, targets, compiled=True)) == figures(classify(scores, targets, compiled=False))
     one, other = (classify(scores, targets, compiled=each, probabilities=True) for each in (True, False))
     assert (one.confidence == other.confidence).all()
 
@@ -132,10 +130,10 @@ def test_once_loaded_the_compiled_kernel_is_used_for_scores_of_that_kind_alone()
     pytest.importorskip("numba")
     scores = np.eye(3, dtype=np.float32)
     classify(scores, [0, 1, 2], compiled=True)
-    assert use_compiled(scores)
-    assert not use_compiled(scores, False)
-    assert not use_compiled(scores.astype(np.float16))
-    assert not use_compiled(scores[:, ::2])
+    assert should_use_llvm(scores)
+    assert not should_use_llvm(scores, False)
+    assert not should_use_llvm(scores.astype(np.float16))
+    assert not should_use_llvm(scores[:, ::2])
 
 
 @pytest.mark.engines("torch")
@@ -193,7 +191,7 @@ def test_a_nan_is_found_behind_a_target_that_comes_first(boost):
 
 @given(st.sets(st.integers(0, 10**7), min_size=1, max_size=40))
 def test_columns_have_the_order_of_their_names(codes):
-    columns = Columns(np.array(sorted(codes)))
+    columns = ClassColumns(np.array(sorted(codes)))
     named = columns.codes.astype(str)
     np.testing.assert_array_equal(named[columns.order.argsort()], np.sort(named))
 
@@ -298,7 +296,7 @@ def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width
     targets = rng.integers(1, width, 300)
     on_host = classify(scores.double().numpy(), targets, padding=0, probabilities=True)
     on_device = classify(scores.cuda(), torch.tensor(targets).cuda(), padding=0, probabilities=True)
-    assert is_fusible(scores.cuda())
+    assert supports_fused_kernel(scores.cuda())
     assert figures(on_device) == figures(on_host)
     np.testing.assert_allclose(on_device.confidence, on_host.confidence, rtol=1e-3)
     scores[299, width - 1] = torch.nan
@@ -309,8 +307,8 @@ def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width
 MEMORY = """
 import sys, numpy as np
 from pathlib import Path
-from equipoise.data.arrays import read_array
-from equipoise.tasks.classify import classify
+from equipoise.io.arrays import read_array
+from equipoise.tasks.classification import classify
 
 def peak():
     return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
@@ -366,10 +364,10 @@ def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
 @pytest.mark.parametrize("block_bytes", [None, 100])
 def test_scores_that_are_sent_to_a_device_are_counted_as_on_the_host(block_bytes):
     pytest.importorskip("torch")
-    from equipoise.tasks.classify.sent import classify_on
+    from equipoise.tasks.classification import classify_on_device
 
     rng = np.random.default_rng(1)
     scores, targets = rng.integers(0, 5, (40, 7)).astype(np.float32), rng.integers(1, 7, 40)
-    sent = classify_on("cpu", scores, targets, padding=0, block_bytes=block_bytes)
+    sent = classify_on_device("cpu", scores, targets, padding=0, block_bytes=block_bytes)
     assert figures(sent) == figures(classify(scores, targets, padding=0))
     assert sent.ranking.unit_ids.tolist() == list(range(40))

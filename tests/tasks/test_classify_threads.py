@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.domains.places.training_loop import PlaceMeter, calculate_correct_total_prediction
 from equipoise.errors import NotFiniteError
-from equipoise.recipes.places import PlaceMeter, calculate_correct_total_prediction
-from equipoise.tasks.classify import classify, threads
+from equipoise.evidence.kernels import rank_counts_compiled
+from equipoise.tasks.classification import classify
 
 ROWS, WIDTH = 900, 257
 
@@ -22,9 +23,9 @@ def crowd(monkeypatch):
     """So many threads, also for little work, each taking a few rows at a time."""
 
     def many(count):
-        monkeypatch.setattr(threads, "cores", lambda: count)
-        monkeypatch.setattr(threads, "WORTH", 1)
-        monkeypatch.setattr(threads, "PART", 4 * WIDTH * 7)
+        monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: count)
+        monkeypatch.setattr(rank_counts_compiled, "THREADS_WORTH", 1)
+        monkeypatch.setattr(rank_counts_compiled, "PART", 4 * WIDTH * 7)
 
     return many
 
@@ -82,10 +83,10 @@ def test_the_first_row_with_a_nan_is_named_whoever_finds_one_first(crowd):
 @given(st.integers(0, 300), st.integers(1, 40), st.integers(1, 6))
 def test_every_row_is_in_one_part(rows, row_bytes, count):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "cores", lambda: count)
-        patch.setattr(threads, "WORTH", 100)
-        patch.setattr(threads, "PART", 100)
-        parts = threads.shared_out(lambda part: range(*part), rows, row_bytes)
+        patch.setattr(rank_counts_compiled, "available_cores", lambda: count)
+        patch.setattr(rank_counts_compiled, "THREADS_WORTH", 100)
+        patch.setattr(rank_counts_compiled, "PART", 100)
+        parts = rank_counts_compiled.map_row_ranges(lambda part: range(*part), rows, row_bytes)
     assert sorted(row for part in parts for row in part) == list(range(rows))
 
 
@@ -96,7 +97,7 @@ def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
         raise KeyError(part[0])
 
     with pytest.raises(KeyError):
-        threads.shared_out(work, ROWS, 4 * WIDTH)
+        rank_counts_compiled.map_row_ranges(work, ROWS, 4 * WIDTH)
 
 
 @pytest.mark.parametrize(
@@ -112,30 +113,30 @@ def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
     ],
 )
 def test_the_environment_says_how_many_threads_there_may_be(monkeypatch, name, value, most):
-    for each in threads.LIMITS:
+    for each in rank_counts_compiled.LIMITS:
         monkeypatch.delenv(each, raising=False)
-    free = threads.cores()
+    free = rank_counts_compiled.available_cores()
     monkeypatch.setenv(name, value)
-    assert threads.cores() == (free if most is None else min(free, most))
+    assert rank_counts_compiled.available_cores() == (free if most is None else min(free, most))
 
 
 def test_little_work_is_done_alone_and_much_by_all(monkeypatch):
-    monkeypatch.setattr(threads, "cores", lambda: 8)
-    assert [threads.threads_for(size << 20) for size in (0, 7, 8, 23, 80)] == [1, 1, 2, 5, 8]
-    monkeypatch.setattr(threads, "cores", lambda: 1)
-    assert threads.threads_for(80 << 20) == 1
+    monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: 8)
+    assert [rank_counts_compiled.threads_for(size << 20) for size in (0, 7, 8, 23, 80)] == [1, 1, 2, 5, 8]
+    monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: 1)
+    assert rank_counts_compiled.threads_for(80 << 20) == 1
 
 
 FORKED = """
 import os, sys
 from threading import Barrier
-from equipoise.tasks.classify import threads
+from equipoise.evidence.kernels import rank_counts_compiled as threads
 
-threads.cores, threads.WORTH, threads.PART = (lambda: 2), 1, 1
+threads.available_cores, threads.THREADS_WORTH, threads.PART = (lambda: 2), 1, 1
 
 def meet():
     both = Barrier(2, timeout=30)  # neither part is done before another thread has the other
-    threads.shared_out(lambda part: both.wait(), 2, 1)
+    threads.map_row_ranges(lambda part: both.wait(), 2, 1)
 
 meet()
 child = os.fork()

@@ -5,27 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.embed.stores import store
 from equipoise.errors import InputError, ParameterError
+from equipoise.models.stores import open_store
 from equipoise.stats.result import Estimate
-from equipoise.tasks.index_figures import IndexQuality
-from equipoise.tasks.index_quality import index_quality
+from equipoise.tasks.index_quality import IndexMeasurement, measure_index
 from equipoise.types import Direction
 
 RNG = np.random.default_rng(0)
 ROWS, QUERIES = RNG.normal(size=(3000, 16)), RNG.normal(size=(60, 16))
 
 
-def measured(seconds: list[float], recall: list[float]) -> IndexQuality:
-    return IndexQuality(10, 1000, np.array(recall), np.array(seconds), 1.0, 0.1, 0.5, 2.0)
+def measured(seconds: list[float], recall: list[float]) -> IndexMeasurement:
+    return IndexMeasurement(10, 1000, np.array(recall), np.array(seconds), 1.0, 0.1, 0.5, 2.0)
 
 
 def test_a_graph_with_little_effort_is_found_out() -> None:
     pytest.importorskip("faiss")
     means = []
     for effort in (1, 1000):
-        with store("faiss:hnsw", dims=16, neighbours=4, ef_construction=8, ef_search=effort) as made:
-            means.append(index_quality(made, ROWS, QUERIES).recall.mean())
+        with open_store("faiss:hnsw", dims=16, neighbours=4, ef_construction=8, ef_search=effort) as made:
+            means.append(measure_index(made, ROWS, QUERIES).recall.mean())
     assert means[0] < 0.9 < means[1]
 
 
@@ -52,17 +51,17 @@ def test_few_queries_have_no_interval_of_a_high_percentile() -> None:
 
 
 def test_a_corpus_smaller_than_k_is_found_whole() -> None:
-    with store("memory", dims=16) as made:
-        found = index_quality(made, ROWS[:4], QUERIES, k=10)
+    with open_store("memory", dims=16) as made:
+        found = measure_index(made, ROWS[:4], QUERIES, k=10)
     assert found.recall.tolist() == [1.0] * 60
     assert found.result("index")["IndexRecall@10"].chance == 1.0
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
-    with store("memory", dims=16) as made:
+    with open_store("memory", dims=16) as made:
         with pytest.raises(InputError, match="there are no queries"):
-            index_quality(made, ROWS, np.empty((0, 16)))
+            measure_index(made, ROWS, np.empty((0, 16)))
         with pytest.raises(ParameterError, match="k is 0"):
-            index_quality(made, ROWS, QUERIES, k=0)
+            measure_index(made, ROWS, QUERIES, k=0)
         with pytest.raises(ParameterError, match="cannot take vectors of 8 dimensions"):
-            index_quality(made, ROWS[:, :8], QUERIES[:, :8])
+            measure_index(made, ROWS[:, :8], QUERIES[:, :8])

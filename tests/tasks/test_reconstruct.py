@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.checks.catalogue import examine
-from equipoise.checks.hierarchy import Rebuilt, examined
-from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError, UnknownNameError
-from equipoise.geometry import functions, geometry
-from equipoise.hierarchy.tree import Tree
-from equipoise.metrics.parse import parse
-from equipoise.stats.result import Result
-from equipoise.tasks.reconstruct import (
+from equipoise.checks.registry import run_checks
+from equipoise.domains.accounts.checks import ReconstructedTree, with_findings
+from equipoise.domains.accounts.reconstruction import (
     Reconstruction,
     reconstruct,
     reconstruction_metrics,
     reconstruction_result,
     reconstruction_slices,
-    spread,
 )
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError, UnknownNameError
+from equipoise.geometry import distances as functions
+from equipoise.geometry.spaces import geometry
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.estimate import mean_and_deviation
+from equipoise.stats.result import Result
 from equipoise.types import Floats
 
 RELATIONS = ("parent", "ancestors", "closure")
@@ -69,14 +70,14 @@ def sorted_by_node(tree: Tree, vectors: Floats, name: str, relation: str) -> tup
 
 
 def value(found: Reconstruction, metric: str) -> float:
-    return parse(metric)[0].measure(found.ranking).value
+    return parse_metrics(metric)[0].measure(found.ranking).value
 
 
 def test_norms_are_described_and_not_held_against_chance() -> None:
     tree = a_tree(second_parents=0)
     found = reconstruct(tree, -points_of(tree, "euclidean")[np.argsort(tree.depth)[::-1]])
     metrics = reconstruction_metrics(filtered=False)
-    told = examined(reconstruction_result(found, resamples=50), found, metrics).findings
+    told = with_findings(reconstruction_result(found, resamples=50), found, metrics).findings
     assert any(each.code == "EQ302" for each in told)
     assert not any("NormDepth" in each.sentence for each in told)
 
@@ -114,10 +115,7 @@ def test_spearman_is_that_of_scipy_over_nodes_of_known_rank() -> None:
 
 def test_random_vectors_rank_relatives_in_the_middle() -> None:
     tree = a_tree(400)
-    ranks = [
-        value(reconstruct(tree, np.random.default_rng(seed).normal(size=(400, 5))), "MR")
-        for seed in range(20)
-    ]
+    ranks = [value(reconstruct(tree, np.random.default_rng(seed).normal(size=(400, 5))), "MR") for seed in range(20)]
     assert np.mean(ranks) == pytest.approx(200.0, abs=6.0)
 
 
@@ -135,9 +133,7 @@ def test_ranks_are_raw_for_the_parent_and_filtered_for_the_rest_unless_said() ->
 
 @pytest.mark.parametrize("filtered", [True, False])
 def test_a_result_says_what_was_measured(filtered: bool) -> None:
-    found = reconstruct(
-        a_tree(), points_of(a_tree(), "lorentz"), "lorentz", relation="closure", filtered=filtered
-    )
+    found = reconstruct(a_tree(), points_of(a_tree(), "lorentz"), "lorentz", relation="closure", filtered=filtered)
     result = reconstruction_result(found, system="mine", resamples=50)
     assert result.names == (
         *(metric.name for metric in reconstruction_metrics(filtered=filtered)),
@@ -206,13 +202,13 @@ def test_distances_to_parents_and_norms_are_described() -> None:
     found = reconstruct(tree, [[3.0, 4.0], [0.0, 0.0], [0.0, 1.0]])
     assert found.parent_distances.tolist() == [5.0, 1.0]
     assert found.norms.tolist() == [5.0, 0.0, 1.0]
-    told = spread(found.parent_distances)
+    told = mean_and_deviation(found.parent_distances)
     assert (told.mean, told.least, told.most, told.n) == (3.0, 1.0, 5.0, 2)
     assert told.sd == pytest.approx(np.std([5.0, 1.0], ddof=1))
-    assert spread(np.array([2.0])).to_dict()["sd"] is None
-    assert spread(np.array([])).to_dict() == dict.fromkeys(("mean", "sd", "least", "most", "low", "high")) | {
-        "n": 0
-    }
+    assert mean_and_deviation(np.array([2.0])).to_dict()["sd"] is None
+    assert mean_and_deviation(np.array([])).to_dict() == dict.fromkeys(
+        ("mean", "sd", "least", "most", "low", "high")
+    ) | {"n": 0}
 
 
 def test_vectors_that_do_not_fit_the_tree_are_refused() -> None:
@@ -252,7 +248,7 @@ def test_points_outside_their_space_are_named_and_not_moved(
 
 
 def codes(found: Reconstruction) -> list[str]:
-    return [finding.code for finding in examine(Rebuilt("mine", found)) if finding.code in HIERARCHY]
+    return [finding.code for finding in run_checks(ReconstructedTree("mine", found)) if finding.code in HIERARCHY]
 
 
 def test_a_sound_closure_raises_nothing_of_its_own() -> None:
@@ -281,7 +277,7 @@ def test_points_too_far_out_for_their_digits_are_named(name: str) -> None:
     assert codes(reconstruct(tree, vectors, name, relation="closure")) == []
     for single in (vectors.astype(np.float32), vectors.astype(np.float32).astype(np.float64)):
         found = reconstruct(tree, single, name, relation="closure")
-        (finding,) = (each for each in examine(Rebuilt("mine", found)) if each.code == "EQ113")
+        (finding,) = (each for each in run_checks(ReconstructedTree("mine", found)) if each.code == "EQ113")
         assert finding.evidence == ("n7",)
         assert "1 of 120 points lie so far out that float32" in finding.sentence
 
@@ -290,9 +286,9 @@ def test_a_result_gets_the_findings_of_its_reconstruction() -> None:
     tree = a_tree(second_parents=0)
     found = reconstruct(tree, points_of(tree, "euclidean"))
     result: Result = reconstruction_result(found, system="mine", resamples=50)
-    full = examined(result, found, reconstruction_metrics(filtered=found.filtered))
+    full = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
     assert {"EQ104", "EQ305"} <= {finding.code for finding in full.findings}
-    assert examined(full, found, reconstruction_metrics(filtered=False)).findings == full.findings
+    assert with_findings(full, found, reconstruction_metrics(filtered=False)).findings == full.findings
 
 
 @pytest.mark.engines("torch")

@@ -5,24 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.data.dataset import Dataset
-from equipoise.data.sample import bread
-from equipoise.embed.retriever import retriever
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
-from equipoise.tasks.retrieve import retrieve
+from equipoise.io.dataset import Dataset
+from equipoise.io.samples import load_bread
+from equipoise.models.retriever import retriever
+from equipoise.tasks.retrieval import retrieve
 
 
 @pytest.mark.parametrize("spec", ["bm25:", "tfidf:", "hash", "sum:tfidf:+bm25:", "rrf:tfidf:+bm25:"])
 def test_ranks_are_those_of_the_scores_of_every_passage(spec):
-    data = bread()
+    data = load_bread()
     ranking = retrieve(retriever(spec), data)
     fitted = retriever(spec).fit(list(data.items.values()))
     scores = np.vstack([block.copy() for _, block in fitted.score_blocks(list(data.units.values()))])
-    run = {
-        unit: dict(zip(data.items, row.tolist(), strict=True))
-        for unit, row in zip(data.units, scores, strict=True)
-    }
+    run = {unit: dict(zip(data.items, row.tolist(), strict=True)) for unit, row in zip(data.units, scores, strict=True)}
     direct = Ranking.from_runs(data.truth, run)
     assert list(ranking.unit_ids) == list(data.units)
     order = [list(data.truth).index(unit) for unit in data.units]
@@ -45,6 +42,6 @@ def test_a_dataset_without_items_is_refused():
 
 
 def test_the_sample_is_whole():
-    data = bread()
+    data = load_bread()
     assert (len(data.items), len(data.units), len(data.truth)) == (61, 80, 80)
     assert {each["wording"] for each in data.slices.values()} == {"close", "far"}

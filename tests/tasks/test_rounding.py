@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.evidence.from_points import ranking_from_points
-from equipoise.geometry import geometry
-from equipoise.hierarchy.embedders import embedder
-from equipoise.hierarchy.embedders.combinatorial import moved_by_rounding
-from equipoise.hierarchy.tree import Tree
-from equipoise.metrics.space import NormDepth
-from equipoise.recipes.accounts.judged import judge
-from equipoise.tasks.reconstruct import reconstruct
-from equipoise.tasks.reconstruct.rounding import ranking_of_moved, tied_groups
+from equipoise.domains.accounts.embedders import rounding_error_bound, tree_embedder
+from equipoise.domains.accounts.evaluation import evaluate_embedding
+from equipoise.domains.accounts.reconstruction import ranking_with_rounding, reconstruct, tie_by_error
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.evidence.ranking_among_points import ranking_among_points
+from equipoise.geometry.spaces import geometry
+from equipoise.metrics.structure import NormDepthCorrelation
 
 FLAT = geometry("euclidean")
 
@@ -33,8 +31,8 @@ def grids(draw):
 @given(grids())
 def test_points_that_stand_still_are_ranked_by_their_distances(grid):
     points, pairs = grid
-    found = ranking_of_moved(points, pairs, FLAT, np.zeros(len(points)))
-    exact = ranking_from_points(points, pairs, FLAT)
+    found = ranking_with_rounding(points, pairs, FLAT, np.zeros(len(points)))
+    exact = ranking_among_points(points, pairs, FLAT)
     for column in ("unit_ids", "starts", "above", "tied", "before", "candidates"):
         np.testing.assert_array_equal(getattr(found, column), getattr(exact, column))
 
@@ -43,17 +41,17 @@ def test_points_that_stand_still_are_ranked_by_their_distances(grid):
 def test_points_moved_a_little_are_ranked_as_where_they_were(grid, seed):
     points, pairs = grid
     moved = np.random.default_rng(seed).uniform(-1e-9, 1e-9, points.shape)
-    found = ranking_of_moved(points + moved, pairs, FLAT, np.full(len(points), 2e-9))
-    exact = ranking_from_points(points, pairs, FLAT)
+    found = ranking_with_rounding(points + moved, pairs, FLAT, np.full(len(points), 2e-9))
+    exact = ranking_among_points(points, pairs, FLAT)
     for column in ("above", "tied", "before"):
         np.testing.assert_array_equal(getattr(found, column), getattr(exact, column))
 
 
 def test_groups_are_opened_only_by_gaps_beyond_both_errors():
     values = np.array([0.0, 0.15, 0.4, 0.2])
-    assert tied_groups(values, np.full(4, 0.1)).tolist() == [0, 0, 0, 0]
-    assert tied_groups(values, np.full(4, 0.05)).tolist() == [0, 1, 2, 1]
-    assert tied_groups(np.empty(0), np.empty(0)).tolist() == []
+    assert tie_by_error(values, np.full(4, 0.1)).tolist() == [0, 0, 0, 0]
+    assert tie_by_error(values, np.full(4, 0.05)).tolist() == [0, 1, 2, 1]
+    assert tie_by_error(np.empty(0), np.empty(0)).tolist() == []
 
 
 def _even(levels: int, children: int) -> Tree:
@@ -70,27 +68,27 @@ def _even(levels: int, children: int) -> Tree:
 @pytest.mark.parametrize("dim", [2, 4])
 def test_parent_and_children_tie_in_the_combinatorial_construction(levels, children, dim):
     tree = _even(levels, children)
-    built = embedder("combinatorial").fit(tree, dim)
+    built = tree_embedder("combinatorial").fit(tree, dim)
     # A node and its children are one edge away, all others more: half of the children come before.
     expected = np.mean([1.0 + len(tree.children(child)) / 2 for child, _ in tree.edges])
-    assert judge(tree, built).mean_rank.value == pytest.approx(expected)
+    assert evaluate_embedding(tree, built).mean_rank.value == pytest.approx(expected)
     assert reconstruct(tree, built.vectors, "poincare").ranking.ranks.mean() != pytest.approx(expected)
 
 
 @pytest.mark.slow
 def test_leaves_at_one_distance_share_their_norm():
     star = Tree.from_edges([(str(leaf), "root") for leaf in range(600)])
-    built = embedder("combinatorial").fit(star, 2)
-    assert judge(star, built).spearman.value == pytest.approx(1.0)
-    assert NormDepth().value(reconstruct(star, built.vectors, "poincare").space) < 0.5
+    built = tree_embedder("combinatorial").fit(star, 2)
+    assert evaluate_embedding(star, built).spearman.value == pytest.approx(1.0)
+    assert NormDepthCorrelation().value(reconstruct(star, built.vectors, "poincare").space) < 0.5
 
 
 def test_the_error_of_a_point_covers_how_far_its_edge_is_off():
     tree = _even(4, 3)
-    built = embedder("combinatorial").fit(tree, 3)
+    built = tree_embedder("combinatorial").fit(tree, 3)
     child, parent = tree.edges.T
     lengths = geometry("poincare").distance(built.vectors[child], built.vectors[parent])
     off = np.abs(lengths - built.settings["edge"])
-    moved = moved_by_rounding(built.vectors)
+    moved = rounding_error_bound(built.vectors)
     assert off.max() > 0.0
     assert (off <= moved[child] + moved[parent]).all()

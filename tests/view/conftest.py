@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.run.manifest import Status
+from equipoise.runs.manifest import Status
 from marked import marked
 from serving import Served, Store, serving, store
 

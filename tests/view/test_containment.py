@@ -37,9 +37,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, serve, store):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "form", ["/{}", "/report/{}", "/report?run={}", "/export?to=json&run={}", "/static/{}"]
-)
+@pytest.mark.parametrize("form", ["/{}", "/report/{}", "/report?run={}", "/export?to=json&run={}", "/static/{}"])
 def test_no_spelling_of_a_path_leads_out(house, way: str, form: str) -> None:
     answer = house.get(form.format(way))
     assert answer.status in (400, 404)
@@ -60,9 +58,7 @@ def test_a_run_outside_is_not_reached_by_a_link_to_its_folder(house) -> None:
     assert house.get("/report?run=link").status == 404
 
 
-@pytest.mark.parametrize(
-    "name", ["manifest.json", "result.json", "cases.jsonl", "details.jsonl", "evidence.npz"]
-)
+@pytest.mark.parametrize("name", ["manifest.json", "result.json", "cases.jsonl", "details.jsonl", "evidence.npz"])
 def test_a_file_of_a_run_that_leads_out_is_not_read(tmp_path: Path, serve, store, name: str) -> None:
     outside = store(tmp_path / "outside", SECRET, units=[SECRET, "b", "c"], details=True)
     inside = store(tmp_path / "results" / "bm25", details=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.run.progress import reported
-from equipoise.view.shelf import Library
+from equipoise.runs.progress import report_progress
+from equipoise.view.results import ResultsFolder
 from html_tree import tree
 
 HOSTILE = "</title><script>alert('x')</script><img src=x onerror=alert(1)>\"'&"
@@ -31,7 +31,7 @@ def hostile(tmp_path: Path, serve, store):
     units = [f"{HOSTILE}{place}" for place in range(20)]
     for name in ("a", "b<script>"):
         store(tmp_path / name, f"{HOSTILE}{name}", units=units, details=True)
-    with reported(tmp_path, HOSTILE, 5, command=["eq", HOSTILE]) as step:
+    with report_progress(tmp_path, HOSTILE, 5, command=["eq", HOSTILE]) as step:
         step(HOSTILE)
         yield serve(tmp_path)
 
@@ -89,7 +89,7 @@ def test_exports_are_saved_and_not_shown(hostile) -> None:
 
 def test_a_file_name_that_is_no_text_is_spelled_out(tmp_path: Path, serve, store) -> None:
     store(tmp_path / "plain").rename(tmp_path / "b\udcffd")
-    (row,) = Library(tmp_path).shelf().rows
+    (row,) = ResultsFolder(tmp_path).shelf().rows
     assert row.key == "b\\xffd"
     served = serve(tmp_path)
     assert served.get().status == 200

@@ -53,9 +53,7 @@ def test_another_name_is_refused_so_that_rebinding_fails(viewer, host: str, path
     assert b"bm25" not in answer.body
 
 
-@pytest.mark.parametrize(
-    "hosts", [[], ["127.0.0.1:{port}", "evil.example"], ["evil.example", "127.0.0.1:{port}"]]
-)
+@pytest.mark.parametrize("hosts", [[], ["127.0.0.1:{port}", "evil.example"], ["evil.example", "127.0.0.1:{port}"]])
 def test_no_name_or_two_names_are_refused(viewer, hosts: list[str]) -> None:
     lines = "".join(f"Host: {host.format(port=viewer.port)}\r\n" for host in hosts)
     for version in ("1.0", "1.1"):

@@ -7,11 +7,11 @@ from threading import Barrier, Event, Thread
 import pytest
 
 from equipoise.errors import StoreError
-from equipoise.view.kept import Kept
+from equipoise.view.app import BackgroundCache
 
 
 def test_two_who_ask_at_once_get_one_thing() -> None:
-    kept: Kept[object] = Kept(4)
+    kept: BackgroundCache[object] = BackgroundCache(4)
     go, made, together = Event(), [], Barrier(3)
 
     def make() -> object:
@@ -38,7 +38,7 @@ def test_two_who_ask_at_once_get_one_thing() -> None:
 
 
 def test_the_one_not_asked_for_longest_is_made_again() -> None:
-    kept: Kept[int] = Kept(2)
+    kept: BackgroundCache[int] = BackgroundCache(2)
     for key, value in (("a", 1), ("b", 2), ("a", 0), ("c", 3)):
         kept.ask(key, lambda value=value: value).result()
     assert kept.ask("a", lambda: 9).result() == 1
@@ -46,7 +46,7 @@ def test_the_one_not_asked_for_longest_is_made_again() -> None:
 
 
 def test_a_refusal_is_kept_and_raised_each_time() -> None:
-    kept: Kept[int] = Kept(1)
+    kept: BackgroundCache[int] = BackgroundCache(1)
 
     def refuse() -> int:
         raise StoreError("no")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from equipoise.run.progress import reported
+from equipoise.runs.progress import report_progress
 
 
 def eventually(look: Callable[[], Any]) -> Any:
@@ -43,7 +43,7 @@ def test_a_run_that_is_replaced_gets_a_new_page(tmp_path: Path, serve, store) ->
 
 def test_work_under_way_is_shown_with_its_step_and_vanishes_at_its_end(tmp_path: Path, serve) -> None:
     served = serve(tmp_path)
-    with reported(tmp_path / "fair", "fair comparison", 4, command=["eq", "fair"]) as step:
+    with report_progress(tmp_path / "fair", "fair comparison", 4, command=["eq", "fair"]) as step:
         step("minilm: loading")
         step("minilm: fixed 256/25")
         seen = eventually(lambda: served.get("/runs.json").json["under_way"])
@@ -56,7 +56,7 @@ def test_work_under_way_is_shown_with_its_step_and_vanishes_at_its_end(tmp_path:
 
 
 def test_work_that_died_is_told_with_the_command_that_goes_on(tmp_path: Path, serve) -> None:
-    with reported(tmp_path, "fair comparison", 4, command=["eq", "fair", "compare"]) as step:
+    with report_progress(tmp_path, "fair comparison", 4, command=["eq", "fair", "compare"]) as step:
         step("minilm: loading")
         (file,) = tmp_path.glob(".progress.*")
         host = file.name.split(".")[2].split("-")[0]

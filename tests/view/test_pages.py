@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.report.html.render import html_page
-from equipoise.report.page.build import build_page
-from equipoise.report.page.gather import comparison_of, read_runs
-from equipoise.run.manifest import Status
-from equipoise.run.store import read_run
-from equipoise.view.choice import Choice
-from equipoise.view.pages import Pages
-from equipoise.view.shelf import Library
+from equipoise.report.build import build_page, compare_runs, read_runs
+from equipoise.report.html.render import render_html
+from equipoise.runs.manifest import Status
+from equipoise.runs.store import load_run
+from equipoise.view.app import PageCache
+from equipoise.view.results import ResultsFolder, RunSelection
 from stored_runs import rewrite
 
 COMPARED = "/report?run=deep/minilm&run=bm25"
@@ -23,9 +21,7 @@ COMPARED = "/report?run=deep/minilm&run=bm25"
 
 def without_brand(page: str) -> str:
     """The page without what stands above its title: a link back, or the name of the program."""
-    return re.sub(
-        r'<div class="viewer">.*?</div>|<p class="brand">.*?</p>', "", page, count=1, flags=re.DOTALL
-    )
+    return re.sub(r'<div class="viewer">.*?</div>|<p class="brand">.*?</p>', "", page, count=1, flags=re.DOTALL)
 
 
 def test_the_list_has_every_run_the_newest_first(viewer) -> None:
@@ -38,7 +34,7 @@ def test_the_list_has_every_run_the_newest_first(viewer) -> None:
 
 def test_a_row_says_what_the_run_says(viewer) -> None:
     (row,) = [row for row in viewer.get("/runs.json").json["runs"] if row["run"] == "bm25"]
-    run = read_run(viewer.root / "bm25")
+    run = load_run(viewer.root / "bm25")
     estimate = run.result["MRR"]
     assert row["metric"] == "MRR"
     assert (row["value"], row["low"], row["high"]) == (
@@ -58,7 +54,7 @@ def test_a_partial_run_is_marked_with_its_reason(viewer) -> None:
 
 def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -> None:
     runs = read_runs([("", viewer.root / "deep" / "minilm"), ("", viewer.root / "bm25")])
-    page = html_page(build_page(runs, comparison_of(runs)))
+    page = render_html(build_page(runs, compare_runs(runs)))
     shown = viewer.get(COMPARED).text
     assert without_brand(shown) == without_brand(page)
     assert '<a href="/">' in shown
@@ -68,7 +64,7 @@ def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -
 def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
     runs = read_runs([("", viewer.root / "bm25")])
     shown = viewer.get("/report?run=bm25").text
-    assert without_brand(shown) == without_brand(html_page(build_page(runs, None)))
+    assert without_brand(shown) == without_brand(render_html(build_page(runs, None)))
     assert 'href="/export?run=bm25&amp;to=trec"' in shown
     assert "to=trec" not in viewer.get(COMPARED).text
 
@@ -201,10 +197,10 @@ def test_a_damaged_run_does_not_hide_the_others(
 
 def test_a_page_is_made_once_until_a_run_changes(tmp_path: Path, store) -> None:
     store(tmp_path / "a")
-    pages = Pages()
+    pages = PageCache()
 
     def page() -> bytes:
-        return pages.report(Choice.of(Library(tmp_path).shelf(), ["a"])).result()
+        return pages.report(RunSelection.of(ResultsFolder(tmp_path).shelf(), ["a"])).result()
 
     first = page()
     assert page() is first
@@ -225,12 +221,12 @@ def test_a_run_without_any_metric_is_listed_and_refused(tmp_path: Path, serve, s
 def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
     tmp_path: Path, serve, store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.view.app.LONG", 10)
-    monkeypatch.setattr("equipoise.view.app.PATIENCE", 0.0)
+    monkeypatch.setattr("equipoise.view.app.LARGE_RUN_UNITS", 10)
+    monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 0.0)
     store(tmp_path / "a")
     served = serve(tmp_path)
     first = served.get("/report?run=a")
     assert (first.status, first.headers["refresh"]) == (202, "2")
     assert "The page is being made" in first.text
-    monkeypatch.setattr("equipoise.view.app.PATIENCE", 60.0)
+    monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 60.0)
     assert "a by MRR on 30 units" in served.get("/report?run=a").text

@@ -7,13 +7,12 @@ from dataclasses import asdict
 import click
 
 from equipoise.cli import options
-from equipoise.cli.lazy import SuggestingGroup
+from equipoise.cli.app import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.embed.cache.bytesize import bytes_text, parse_bytes
-from equipoise.embed.cache.cache import Cache
-from equipoise.embed.cache.table import CacheSize
 from equipoise.errors import ParameterError, StoreError
-from equipoise.report.table import Column, FittedTable
+from equipoise.models.cache import VectorCache, format_bytes, parse_bytes
+from equipoise.models.cache_storage import CacheSize
+from equipoise.report.terminal import ReportColumn, TerminalTable
 
 HELP = """
 \b
@@ -61,25 +60,25 @@ def cache() -> None:
 @pass_output
 def size(out: Output) -> None:
     """See ``SIZE_HELP``."""
-    with Cache() as kept:
+    with VectorCache() as kept:
         found = _measured(kept)
     if out.json:
         out.data({"path": str(kept.path), **asdict(found)})
         return
     if found.spaces:
         out.show(
-            FittedTable(
+            TerminalTable(
                 [
-                    Column("model", [each.name or each.identity for each in found.spaces], shortens="middle"),
-                    Column("used as", [each.variant for each in found.spaces], rank=1, shortens="end"),
-                    Column("vectors", [f"{each.vectors:,}" for each in found.spaces], right=True),
-                    Column("size", [bytes_text(each.bytes) for each in found.spaces], right=True),
+                    ReportColumn("model", [each.name or each.identity for each in found.spaces], shortens="middle"),
+                    ReportColumn("used as", [each.variant for each in found.spaces], rank=1, shortens="end"),
+                    ReportColumn("vectors", [f"{each.vectors:,}" for each in found.spaces], right=True),
+                    ReportColumn("size", [format_bytes(each.bytes) for each in found.spaces], right=True),
                 ]
             )
         )
     out.text(
-        f"{found.vectors:,} vectors, {bytes_text(sum(each.bytes for each in found.spaces))}; the file takes"
-        f" {bytes_text(found.file_bytes)} of at most {bytes_text(found.max_bytes)}: {kept.path}"
+        f"{found.vectors:,} vectors, {format_bytes(sum(each.bytes for each in found.spaces))}; the file takes"
+        f" {format_bytes(found.file_bytes)} of at most {format_bytes(found.max_bytes)}: {kept.path}"
     )
 
 
@@ -92,14 +91,14 @@ def prune(out: Output, to: str | None, everything: bool) -> None:
     """See ``PRUNE_HELP``."""
     if to is not None and everything:
         raise ParameterError("--to and --all were both given", hint="keep one of them")
-    with Cache() as kept:
+    with VectorCache() as kept:
         bound = 0 if everything else kept.max_bytes if to is None else parse_bytes(to)
         dropped = kept.prune(bound) if kept.path.exists() else 0
         found = _measured(kept)
     if out.json:
         out.data({"path": str(kept.path), "dropped": dropped, **asdict(found)})
     else:
-        out.text(f"dropped {dropped:,} vectors; {found.vectors:,} stay, {bytes_text(found.file_bytes)}")
+        out.text(f"dropped {dropped:,} vectors; {found.vectors:,} stay, {format_bytes(found.file_bytes)}")
 
 
 @cache.command(help=PATH_HELP, short_help="Print where it lies.")
@@ -107,14 +106,14 @@ def prune(out: Output, to: str | None, everything: bool) -> None:
 @pass_output
 def path(out: Output) -> None:
     """See ``PATH_HELP``."""
-    kept = Cache()
+    kept = VectorCache()
     if out.json:
         out.data({"path": str(kept.path), "exists": kept.path.exists()})
     else:
         out.text(str(kept.path))
 
 
-def _measured(kept: Cache) -> CacheSize:
+def _measured(kept: VectorCache) -> CacheSize:
     """How much there is; looking does not make a file, and a file that cannot be used is an error."""
     if not kept.path.exists():
         return CacheSize(0, 0, kept.max_bytes)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import exits, options
-from equipoise.cli.output import Output, Step, pass_output
-from equipoise.cli.scoring import Statistics, catalogue_with
-from equipoise.cli.sources import Reading, Source, needs_labels, sources
-from equipoise.cli.suggest import after_comparison
+from equipoise.cli import options, output
+from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems
+from equipoise.cli.output import Output, Step, after_comparison, pass_output
+from equipoise.cli.score import Statistics, catalogue_with
 from equipoise.errors import ParameterError
-from equipoise.evidence.base import Evidence
-from equipoise.metrics.catalogue import Catalogue
-from equipoise.report.comparison import comparison_part
-from equipoise.report.findings import findings_part, gravest_first
-from equipoise.run.evaluate import compare as compare_systems
-from equipoise.run.store import read_run
-from equipoise.stats.comparison import Comparison
+from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.pairwise import comparison_sections
+from equipoise.runs.compare import compare as compare_systems
+from equipoise.runs.store import load_run
 from equipoise.stats.result import Result
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.stats.comparison import Comparison
 
 HELP = """
 \b
@@ -46,7 +47,7 @@ class Settings:
     flips: int = 10_000
     statistics: Statistics = field(default_factory=Statistics)
 
-    def compare(self, systems: dict[str, Evidence | Result], catalogue: Catalogue) -> Comparison:
+    def compare(self, systems: dict[str, Evidence | Result], catalogue: MetricCatalogue) -> Comparison:
         """The comparison; a primary metric alone is compared alone."""
         asked = self.metrics or ((self.primary,) if self.primary else None)
         return compare_systems(
@@ -82,11 +83,11 @@ def compare(
     flips: int,
     plugins: tuple[str, ...],
     fail_on: str | None,
-    reading: Reading,
+    reading: EvidenceOptions,
     statistics: Statistics,
 ) -> int:
     """See ``HELP``."""
-    named = sources(systems)
+    named = parse_systems(systems)
     if len(named) < 2:
         raise ParameterError(
             f"a comparison needs at least two systems, and {len(named) or 'none'} was named",
@@ -99,14 +100,14 @@ def compare(
         gathered, cautions = gather(named, reading, step, labels=labels)
         step("comparing")
         comparison = settings.compare(gathered, catalogue)
-    show(out, comparison, cautions)
+    show_comparison(out, comparison, cautions)
     if cautions:
-        return exits.FAILED_UNITS
-    return exits.gate(out, comparison.findings, fail_on)
+        return output.FAILED_UNITS
+    return output.gate(out, comparison.findings, fail_on)
 
 
 def gather(
-    systems: Sequence[Source], reading: Reading, step: Step, *, labels: bool = False
+    systems: Sequence[SystemInput], reading: EvidenceOptions, step: Step, *, labels: bool = False
 ) -> tuple[dict[str, Evidence | Result], list[str]]:
     """What each system delivered, and a caution for every stored run that is not complete.
 
@@ -118,7 +119,7 @@ def gather(
     for system in systems:
         step(f"reading {system.name}")
         if system.is_stored:
-            stored = read_run(system.path)
+            stored = load_run(system.path)
             delivered.append(stored.result)
             cautions += [stored.manifest.caution] if stored.manifest.caution else []
         else:
@@ -126,7 +127,7 @@ def gather(
     return dict(zip(_names(systems, delivered), delivered, strict=True)), cautions
 
 
-def _names(systems: Sequence[Source], delivered: Sequence[Evidence | Result]) -> list[str]:
+def _names(systems: Sequence[SystemInput], delivered: Sequence[Evidence | Result]) -> list[str]:
     """What each system is called; all by their files and folders where anything else is ambiguous."""
     named = [
         entry.system if isinstance(entry, Result) and not system.own else system.name
@@ -135,17 +136,17 @@ def _names(systems: Sequence[Source], delivered: Sequence[Evidence | Result]) ->
     return named if len(set(named)) == len(named) else [system.name for system in systems]
 
 
-def show(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> None:
+def show_comparison(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> None:
     """Print the comparison as data or for people."""
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
         return
-    findings = gravest_first(comparison.findings)
-    out.show(*comparison_part(comparison, verbose=out.verbose, quiet=out.quiet))
+    findings = sort_by_severity(comparison.findings)
+    out.show(*comparison_sections(comparison, verbose=out.verbose, quiet=out.quiet))
     if not out.quiet:
-        out.show(*findings_part(findings, verbose=out.verbose))
+        out.show(*findings_section(findings, verbose=out.verbose))
         out.text(after_comparison(findings, comparison.primary))
 
 

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 
 import click
 
-from equipoise.cli import exits, options
+from equipoise import __version__
+from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.extras import install_command
-from equipoise.report.table import Column, FittedTable
-from equipoise.version import __version__
+from equipoise.report.terminal import ReportColumn, TerminalTable
 
 HELP = """
 \b
@@ -64,7 +64,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DoctorItem:
     """One thing that was looked at: ``ok``, ``absent`` (an option) or ``bad`` (needed)."""
 
     what: str
@@ -79,26 +79,26 @@ class Row:
 def doctor(out: Output, deep: bool) -> int:
     """See ``HELP``."""
     rows = [
-        Row("equipoise", "ok", __version__),
-        Row("python", "ok", f"{platform.python_version()} ({sys.executable})"),
-        Row("platform", "ok", platform.platform()),
+        DoctorItem("equipoise", "ok", __version__),
+        DoctorItem("python", "ok", f"{platform.python_version()} ({sys.executable})"),
+        DoctorItem("platform", "ok", platform.platform()),
         *map(_core, CORE),
         *(_extra(package, module, extra) for package, (module, extra) in EXTRAS.items()),
-        Row("threads", "ok", _threads()),
-        Row("memory", "ok", _memory()),
-        Row("device", "ok", _device(deep)),
+        DoctorItem("threads", "ok", _threads()),
+        DoctorItem("memory", "ok", _memory()),
+        DoctorItem("device", "ok", _device(deep)),
         _cache(),
     ]
     if out.json:
         out.data({"doctor": [{"what": row.what, "state": row.state, "detail": row.detail} for row in rows]})
     else:
         columns = [
-            Column("what", [row.what for row in rows]),
-            Column("state", [row.state for row in rows]),
-            Column("detail", [row.detail for row in rows], shortens="middle"),
+            ReportColumn("what", [row.what for row in rows]),
+            ReportColumn("state", [row.state for row in rows]),
+            ReportColumn("detail", [row.detail for row in rows], shortens="middle"),
         ]
-        out.show(FittedTable(columns))
-    return exits.MISSING if any(row.state == "bad" for row in rows) else exits.DONE
+        out.show(TerminalTable(columns))
+    return output.MISSING if any(row.state == "bad" for row in rows) else output.DONE
 
 
 def _installed(package: str) -> str | None:
@@ -108,15 +108,15 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _core(package: str) -> Row:
+def _core(package: str) -> DoctorItem:
     version = _installed(package)
-    return Row(package, "ok", version) if version else Row(package, "bad", f"pip install {package}")
+    return DoctorItem(package, "ok", version) if version else DoctorItem(package, "bad", f"pip install {package}")
 
 
-def _extra(package: str, module: str, extra: str) -> Row:
+def _extra(package: str, module: str, extra: str) -> DoctorItem:
     if find_spec(module) is None:
-        return Row(package, "absent", install_command(extra))
-    return Row(package, "ok", _installed(package) or "of unknown version")
+        return DoctorItem(package, "absent", install_command(extra))
+    return DoctorItem(package, "ok", _installed(package) or "of unknown version")
 
 
 def _threads() -> str:
@@ -145,12 +145,12 @@ def _device(deep: bool) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _cache() -> Row:
+def _cache() -> DoctorItem:
     """Whether the cache folder, or the nearest folder above it that exists, can be written."""
-    from equipoise.embed.cache.cache import cache_folder
+    from equipoise.models.cache import cache_folder
 
     folder = cache_folder()
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK):
-        return Row("cache", "ok", f"{folder} can be written")
-    return Row("cache", "absent", f"{folder} cannot be written; set EQUIPOISE_CACHE to a folder that can")
+        return DoctorItem("cache", "ok", f"{folder} can be written")
+    return DoctorItem("cache", "absent", f"{folder} cannot be written; set EQUIPOISE_CACHE to a folder that can")

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import exits, options
-from equipoise.cli.output import Output, pass_output
-from equipoise.cli.progress import counting
-from equipoise.cli.texts import TextSource, read_texts
+from equipoise.cli import options
+from equipoise.cli import output as exits
+from equipoise.cli.output import Output, pass_output, progress_bar
 from equipoise.errors import ParameterError
+from equipoise.io.texts import TextSource, read_texts
 
 if TYPE_CHECKING:
-    from equipoise.embed.cache.cache import Cache
-    from equipoise.embed.corpus import CorpusReport
-    from equipoise.embed.hosted.encoder import Usage
-    from equipoise.embed.model import Embedder
+    from equipoise.models.backends.api import ApiUsage
+    from equipoise.models.cache import VectorCache
+    from equipoise.models.corpus import CorpusStats
+    from equipoise.models.embedder import Embedder
 
 HELP = """
 \b
@@ -50,7 +50,7 @@ def roles() -> list[str]:
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the vectors go: .npz or .npy.")
 @click.option(
     "--role",
-    type=options.OneOf("role", roles),
+    type=options.ChoiceWithHint("role", roles),
     default="document",
     show_default=True,
     help="What the texts are; it chooses the model's prompt.",
@@ -58,9 +58,7 @@ def roles() -> list[str]:
 @click.option("--column", metavar="NAME", help="The column that holds the texts.")
 @click.option("--id-column", metavar="NAME", help="The column that holds their ids.")
 @click.option("--skip-blank", is_flag=True, help="Leave blank texts out.")
-@click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a process."
-)
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a process.")
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
 @click.option("--no-cache", is_flag=True, help="Neither look vectors up nor keep them.")
 @options.output_options
@@ -79,17 +77,16 @@ def embed(
     no_cache: bool,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.embed.cache.cache import Cache, switched_off
-    from equipoise.embed.corpus import embed_to_file
-    from equipoise.embed.model import embedder
-    from equipoise.embed.rowfile import SUFFIXES
+    from equipoise.models.cache import VectorCache, is_disabled
+    from equipoise.models.corpus import SUFFIXES, embed_to_file
+    from equipoise.models.embedder import embedder
 
     if Path(output).suffix.casefold() not in SUFFIXES:
         raise ParameterError(
             f"{output} has a suffix that names no format of vectors", hint=f"use {' or '.join(SUFFIXES)}"
         )
     source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
-    cache = None if no_cache or switched_off() else Cache()
+    cache = None if no_cache or is_disabled() else VectorCache()
     more = {"processes": processes} if processes > 1 else {}
     with (
         closing(cache) if cache is not None else nullcontext(),
@@ -97,7 +94,7 @@ def embed(
     ):
         if cache is not None:
             cache.note_name(loaded.encoder.identity, loaded.card.name)
-        with _resumable(out), counting(out, f"embedding with {loaded.card.name}", source.count) as count:
+        with _resumable(out), progress_bar(out, f"embedding with {loaded.card.name}", source.count) as count:
             first, second = tee(source.items())
             report = embed_to_file(
                 (item.text for item in first),
@@ -123,18 +120,14 @@ def _resumable(out: Output) -> Iterator[None]:
         raise
 
 
-def _show(
-    out: Output, report: CorpusReport, source: TextSource, model: Embedder, cache: Cache | None
-) -> None:
-    from equipoise.checks.catalogue import examine
-    from equipoise.checks.subjects import Window
-    from equipoise.report.findings import findings_part
+def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder, cache: VectorCache | None) -> None:
+    from equipoise.checks.base import TruncationStats
+    from equipoise.checks.registry import run_checks
+    from equipoise.report.findings import findings_section
 
-    usage: Usage | None = getattr(model.encoder, "usage", None)
-    window = Window(
-        model.card.name, model.card.max_tokens, report.texts, report.truncated, report.lost_tokens
-    )
-    findings = (examine(cache) if cache is not None else ()) + examine(window)
+    usage: ApiUsage | None = getattr(model.encoder, "usage", None)
+    window = TruncationStats(model.card.name, model.card.max_tokens, report.texts, report.truncated, report.lost_tokens)
+    findings = (run_checks(cache) if cache is not None else ()) + run_checks(window)
     if out.json:
         out.data(
             {
@@ -150,10 +143,10 @@ def _show(
     if not out.quiet:
         for line in _lines(report, source, model, usage):
             out.text(line)
-        out.show(*findings_part(findings, verbose=out.verbose))
+        out.show(*findings_section(findings, verbose=out.verbose))
 
 
-def _lines(report: CorpusReport, source: TextSource, model: Embedder, usage: Any) -> list[str]:
+def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
     """The report for people."""
     rate = report.texts / report.seconds if report.seconds else 0.0
     lines = [

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from equipoise.cli import options
-from equipoise.cli.options import symbol_of
+from equipoise.cli.ls import bounds_text
+from equipoise.cli.options import matching_metrics, symbol_of
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.metrics.catalogue import Catalogue
-from equipoise.report.facts import Page
+from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.report.metric_page import InfoPage, plain_formula, worked_values
 from equipoise.report.terminal import Paragraph
+from equipoise.types import Direction
+
+if TYPE_CHECKING:
+    from equipoise.metrics.catalogue import MetricCatalogue
 
 HELP = """
 \b
@@ -28,7 +36,7 @@ _CHECK = re.compile(r"EQ\d+", re.IGNORECASE)
 _ERROR = re.compile(r"E\d+", re.IGNORECASE)
 
 
-class Explicable(options.MetricName):
+class ExplainableType(options.MetricType):
     """Anything that can be explained; completes metrics, codes and tests."""
 
     name = "name"
@@ -46,15 +54,15 @@ class Explicable(options.MetricName):
 
 
 @click.command(help=HELP, short_help="Explain a metric, a test or a code.")
-@click.argument("name", type=Explicable())
+@click.argument("name", type=ExplainableType())
 @options.plugin_option
 @options.output_options
 @pass_output
 def explain(out: Output, name: str, plugins: tuple[str, ...]) -> None:
     """See ``HELP``."""
-    from equipoise.cli.scoring import catalogue_with
+    from equipoise.cli.score import catalogue_with
 
-    pages = pages_about(name.strip(), catalogue_with(plugins))
+    pages = find_explanations(name.strip(), catalogue_with(plugins))
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})
         return
@@ -62,15 +70,14 @@ def explain(out: Output, name: str, plugins: tuple[str, ...]) -> None:
         out.show(*([Paragraph("")] if number else []), *page.parts())
 
 
-def pages_about(name: str, catalogue: Catalogue) -> list[Page]:
+def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
     """Everything that answers to the name; an unknown one gets a did-you-mean over all kinds."""
-    from equipoise.cli.metric_page import metric_pages
 
     if _CHECK.fullmatch(name):
         return [_check_page(name)]
     if _ERROR.fullmatch(name):
         return [_error_page(name)]
-    pages = [*_test_pages(name), *metric_pages(name, catalogue)]
+    pages = [*_test_pages(name), *explain_metric(name, catalogue)]
     if not pages:
         known = [
             *catalogue.spellings(),
@@ -85,16 +92,16 @@ def pages_about(name: str, catalogue: Catalogue) -> list[Page]:
 
 
 def _check_codes() -> list[str]:
-    from equipoise.checks.catalogue import all_checks
+    from equipoise.checks.registry import all_checks
 
     return [check.code for check in all_checks()]
 
 
-def _check_page(code: str) -> Page:
-    from equipoise.checks.catalogue import explain as find
+def _check_page(code: str) -> InfoPage:
+    from equipoise.checks.registry import check_by_code as find
 
     check = find(code)
-    return Page(
+    return InfoPage(
         f"{check.code}  {check.title}",
         check.why,
         {"severity": str(check.severity), "remedy": check.remedy},
@@ -113,7 +120,7 @@ def _error_kinds() -> dict[str, type[EquipoiseError]]:
     return {kind.code: kind for kind in below(EquipoiseError)}
 
 
-def _error_page(code: str) -> Page:
+def _error_page(code: str) -> InfoPage:
     kinds = _error_kinds()
     kind = kinds.get(code.upper())
     if kind is None:
@@ -125,23 +132,22 @@ def _error_page(code: str) -> Page:
         "exit code": str(kind.exit_code),
         "includes": ", ".join(family),
     }
-    return Page(f"{kind.code}  {kind.__name__}", meaning, facts)
+    return InfoPage(f"{kind.code}  {kind.__name__}", meaning, facts)
 
 
-def _test_pages(name: str) -> list[Page]:
+def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction of that name, if there are such."""
-    from equipoise.stats.family import CORRECTIONS
-    from equipoise.stats.paired import TESTS
+    from equipoise.stats.corrections import CORRECTIONS
+    from equipoise.stats.paired_tests import TESTS
 
     folded = name.casefold()
     pages = [
-        Page(
+        InfoPage(
             f"{known}  {test.title}",
             _definition(test.function),
             {
                 "use": f"eq compare ... --test {known}",
-                "takes": ", ".join(sorted(test.takes & {"clusters", "weights"}))
-                or "neither clusters nor weights",
+                "takes": ", ".join(sorted(test.takes & {"clusters", "weights"})) or "neither clusters nor weights",
                 "also read as": ", ".join(test.aliases),
                 "source": test.cite,
             },
@@ -150,7 +156,7 @@ def _test_pages(name: str) -> list[Page]:
         if folded == known or folded in test.aliases
     ]
     return pages + [
-        Page(f"{known}  {title}", _definition(function), {"use": f"eq compare ... --correction {known}"})
+        InfoPage(f"{known}  {title}", _definition(function), {"use": f"eq compare ... --correction {known}"})
         for known, (function, title) in CORRECTIONS.items()
         if folded in (known, title.casefold())
     ]
@@ -159,3 +165,64 @@ def _test_pages(name: str) -> list[Page]:
 def _definition(function: Callable[..., object]) -> str:
     """The words of a docstring, without its examples."""
     return (function.__doc__ or "").split(">>>")[0].strip().replace("``", "")
+
+
+# The page about a metric, all of it read off its declaration.
+
+TIES = {
+    "ranking": "the expectation over all orders of equal scores; or --ties by_id, optimistic, pessimistic",
+    "labels": "a tie for the largest score goes to the lowest class, and is reported",
+}
+
+
+def explain_metric(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
+    """A page for every metric that the name fits; none when nothing is called so."""
+    return [_page(metric) for metric in matching_metrics(name, catalogue)]
+
+
+def _page(metric: Metric[Any]) -> InfoPage:
+    direction = "larger" if metric.better == Direction.UP else "smaller"
+    # A metric of a user's own inherits words about built-in ones, which may not hold for it.
+    own = isinstance(metric, BaseMetric)
+    unit = "" if own else f" ({metric.unit})"
+    return InfoPage(
+        f"{metric.name}  {metric.title}",
+        _metric_page_definition(metric),
+        {
+            "formula": plain_formula(metric.formula),
+            "range": f"{bounds_text(metric.bounds)}{unit}; {direction} is better",
+            "evidence": metric.evidence.kind,
+            "undefined": "" if own else metric.undefined,
+            "ties": "" if own else TIES.get(metric.evidence.kind, ""),
+            "chance": _sentence(type(metric).chance.__doc__),
+            "parameters": _parameters(metric),
+            "also read as": ", ".join(metric.aliases),
+            "source": metric.cite,
+        },
+        {"Example": worked_values(metric)},
+    )
+
+
+def _metric_page_definition(metric: Metric[Any]) -> str:
+    return cleandoc(type(metric).__doc__ or metric.title).split(">>>")[0].strip().replace("``", "")
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split(">>>")[0].split()).replace("``", "")
+
+
+def _parameters(metric: Metric[Any]) -> str:
+    """``k (none), norm (min, or R)``: each parameter with its default and other choices."""
+    if isinstance(metric, BaseMetric):
+        return ""
+    types = get_type_hints(type(metric))
+    described = []
+    for field in fields(metric):  # type: ignore[arg-type]
+        if field.name == "k":
+            described.append("k, the cutoff")
+            continue
+        kind = types[field.name]
+        choices = " | ".join(map(str, get_args(kind))) if get_origin(kind) is Literal else ""
+        default = "" if field.default is MISSING else f" (default {field.default})"
+        described.append(f"{field.name}{'=' + choices if choices else ''}{default}")
+    return ", ".join(described)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from equipoise.cli import exits, options
+from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
-from equipoise.run.find import find_runs
-from equipoise.run.gate import Against, Gate, gate_run
-from equipoise.run.loss import TESTS
-from equipoise.run.store import StoredRun, read_run
+from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
+from equipoise.runs.regression_gate import TESTS
+from equipoise.runs.store import StoredRun, find_runs, load_run
 
 HELP = """
 \b
@@ -61,15 +60,11 @@ so few units that no p could be small enough.
 )
 @click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
 @options.metric_option
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses."
-)
+@click.option("--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses.")
 @click.option(
     "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
 @options.output_options
 @pass_output
 def gate(
@@ -88,11 +83,9 @@ def gate(
 ) -> int:
     """See ``HELP``."""
     if baseline is None and (margin or metrics):
-        raise ParameterError(
-            "there is no baseline for the margin or the metrics", hint="name one with --no-worse-than"
-        )
-    against = None if baseline is None else Against(_one_run(baseline), margin, metrics, test)
-    found = gate_run(
+        raise ParameterError("there is no baseline for the margin or the metrics", hint="name one with --no-worse-than")
+    against = None if baseline is None else BaselineCheck(_one_run(baseline), margin, metrics, test)
+    found = check_gate(
         _one_run(run),
         minimums,
         confident=confident,
@@ -103,7 +96,7 @@ def gate(
         seed=seed,
     )
     _show(out, found)
-    return exits.DONE if found.passed else exits.GATE_FAILED
+    return output.DONE if found.passed else output.GATE_FAILED
 
 
 def _one_run(path: str) -> StoredRun:
@@ -113,10 +106,10 @@ def _one_run(path: str) -> StoredRun:
             f"{path} holds {len(runs)} runs, and a gate judges one",
             hint=f"name one of them, such as {runs[0]}",
         )
-    return read_run(runs[0])
+    return load_run(runs[0])
 
 
-def _show(out: Output, found: Gate) -> None:
+def _show(out: Output, found: GateResult) -> None:
     if out.json:
         out.data(found.to_dict())
         return

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import exits, options
-from equipoise.cli.engines import engine_options, running
-from equipoise.cli.output import Output, pass_output
-from equipoise.cli.progress import counting
-from equipoise.cli.scoring import refuse_unwritable
+from equipoise.cli import options
+from equipoise.cli import output as exits
+from equipoise.cli.options import engine_options, executor_context
+from equipoise.cli.output import Output, pass_output, progress_bar
+from equipoise.cli.score import refuse_unwritable
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from equipoise.geometry.sharded import Mapper
-    from equipoise.run.engines.base import Engine
-    from equipoise.run.manifest import Manifest
+    from equipoise.geometry.sharded_search import MapFunction
+    from equipoise.runs.executors import Executor
+    from equipoise.runs.manifest import Manifest
     from equipoise.stats.result import Result
-    from equipoise.tasks.index_figures import IndexQuality
+    from equipoise.tasks.index_quality import IndexMeasurement
 
 HELP = """
 \b
@@ -42,7 +42,7 @@ whose machines all see the corpus, a shard a task; with -o shards that are finis
 
 def geometries() -> list[str]:
     """What stores compare by."""
-    from equipoise.embed.stores.base import GEOMETRIES
+    from equipoise.models.stores.base import GEOMETRIES
 
     return list(GEOMETRIES)
 
@@ -55,14 +55,12 @@ def geometries() -> list[str]:
     metavar="STORE",
     help="faiss:hnsw, chroma:FOLDER, pgvector:URL, qdrant:URL or memory.",
 )
-@click.option(
-    "--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards."
-)
+@click.option("--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards.")
 @click.option("--queries", required=True, metavar="FILE", help="The query vectors, a row a query.")
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many to find.")
 @click.option(
     "--geometry",
-    type=options.OneOf("geometry", geometries),
+    type=options.ChoiceWithHint("geometry", geometries),
     default="cosine",
     show_default=True,
     help="What is near.",
@@ -74,15 +72,11 @@ def geometries() -> list[str]:
     metavar="NAME=VALUE",
     help="Of the store: index=hnsw for pgvector, ef_search=200 for a graph.",
 )
-@click.option(
-    "--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out."
-)
+@click.option("--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out.")
 @click.option("--name", metavar="NAME", help="What the run is called; the store's spec if left out.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="For exact search.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option(
-    "--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples."
-)
+@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
 @options.seed_option
 @click.option("-o", "--output", metavar="FOLDER", help="Keep the run beneath this folder.")
 @engine_options
@@ -103,14 +97,14 @@ def index_quality(
     resamples: int,
     seed: int,
     output: str | None,
-    engine: Engine,
+    engine: Executor,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.data.arrays import read_matrix
-    from equipoise.data.shards import open_shards
-    from equipoise.embed.indexed import described
-    from equipoise.embed.stores import store as open_store
-    from equipoise.run.manifest import Manifest
+    from equipoise.geometry.shards import open_shards
+    from equipoise.io.arrays import read_matrix
+    from equipoise.models.dense import store_label
+    from equipoise.models.stores import open_store
+    from equipoise.runs.manifest import Manifest
     from equipoise.tasks import index_quality as task
 
     if output is not None:
@@ -118,20 +112,18 @@ def index_quality(
     given = _settings(settings)
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
-    system = name or ", ".join([described(spec), *(f"{key}={value}" for key, value in given.items())])
+    system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in given.items())])
     begun = replace(
         Manifest.start(system, command=out.command, seed=seed, inputs=files),
-        parameters={"store": described(spec), "geometry": geometry, "k": k, **given},
+        parameters={"store": store_label(spec), "geometry": geometry, "k": k, **given},
     )
     held = collection or _collection(begun, geometry, given)
-    with running(engine, out, "a shard"), _mapper(engine, output, system) as over:
+    with executor_context(engine, out, "a shard"), _mapper(engine, output, system) as over:
         with (
             open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
-            _Bars(out) as bars,
+            _StageBars(out) as bars,
         ):
-            found = task.index_quality(
-                opened, shards, points, k, threads=threads, over=over, watch=bars.watch
-            )
+            found = task.measure_index(opened, shards, points, k, threads=threads, over=over, watch=bars.watch)
             exact = opened.exact
         result = found.result(system, level=level, resamples=resamples, seed=seed)
         _show(out, result, found, exact=exact)
@@ -143,15 +135,15 @@ def index_quality(
 
 
 @contextmanager
-def _mapper(engine: Engine, output: str | None, system: str) -> Iterator[Mapper | None]:
+def _mapper(engine: Executor, output: str | None, system: str) -> Iterator[MapFunction | None]:
     """How shards are searched on the engine; what is finished lies beside the run until that is written."""
     if engine.name == "local":
         yield None
         return
-    from equipoise.run.sharded import on_engine
+    from equipoise.runs.runner import resumable_map
 
     keep = None if output is None else Path(output) / f".{_folder(system)}.shards"
-    yield on_engine(engine, keep)
+    yield resumable_map(engine, keep)
     if keep is not None:
         shutil.rmtree(keep, ignore_errors=True)
 
@@ -179,7 +171,7 @@ def _collection(begun: Manifest, geometry: str, given: dict[str, Any]) -> str:
     return f"index-{hashlib.sha256(chr(0).join(known).encode()).hexdigest()[:24]}"
 
 
-class _Bars(ExitStack):
+class _StageBars(ExitStack):
     """A bar for each stage of the work, one after another."""
 
     def __init__(self, out: Output) -> None:
@@ -193,11 +185,11 @@ class _Bars(ExitStack):
         if what != self._stage:
             self.close()
             self._stage = what
-            self._count = self.enter_context(counting(self._out, what, total))
+            self._count = self.enter_context(progress_bar(self._out, what, total))
         self._count(done)
 
 
-def _cost(found: IndexQuality) -> dict[str, float]:
+def _cost(found: IndexMeasurement) -> dict[str, float]:
     return {
         "fill_seconds": found.fill_seconds,
         "build_seconds": found.build_seconds,
@@ -205,22 +197,22 @@ def _cost(found: IndexQuality) -> dict[str, float]:
     }
 
 
-def _show(out: Output, result: Result, found: IndexQuality, *, exact: bool) -> None:
-    from equipoise.report.index_quality import index_quality_report
+def _show(out: Output, result: Result, found: IndexMeasurement, *, exact: bool) -> None:
+    from equipoise.report.index_quality import index_report
 
     if out.json:
         out.data({**result.to_dict(), "cost": _cost(found), "exact": exact, "stopped": found.stopped})
     else:
-        out.show(*index_quality_report(result, _cost(found), exact=exact, quiet=out.quiet))
+        out.show(*index_report(result, _cost(found), exact=exact, quiet=out.quiet))
 
 
-def _keep(out: Output, result: Result, found: IndexQuality, begun: Manifest, folder: Path) -> None:
-    from equipoise.run.manifest import Status
-    from equipoise.run.store import write_run
+def _keep(out: Output, result: Result, found: IndexMeasurement, begun: Manifest, folder: Path) -> None:
+    from equipoise.runs.manifest import Status
+    from equipoise.runs.store import save_run
 
     status = Status.PARTIAL if found.stopped else Status.COMPLETE
     whole = replace(begun, cost=_cost(found)).finish(status, reason=found.stopped)
-    out.note(f"wrote {write_run(folder / _folder(result.system), result, manifest=whole)}")
+    out.note(f"wrote {save_run(folder / _folder(result.system), result, manifest=whole)}")
 
 
 def _folder(system: str) -> str:

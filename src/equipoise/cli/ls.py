@@ -3,17 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import options
-from equipoise.cli.lazy import SuggestingGroup
-from equipoise.cli.models import models
+from equipoise.cli.app import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.report.table import Column, FittedTable
-from equipoise.report.terminal import Paragraph, heading
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+
+if TYPE_CHECKING:
+    from equipoise.models.inventory import ModelListing
+
+# ``eq ls models``: what can be embedded with, and what is missing for the rest.
+
+MODELS_HELP = """
+\b
+  eq ls models
+  eq ls models --json
+
+List the models: how each is written, whether it works here now, and what it would take.
+No model is loaded for this, and nothing is fetched.
+"""
+
+
+@click.command(help=MODELS_HELP, short_help="List the models.")
+@options.output_options
+@pass_output
+def models(out: Output) -> None:
+    """See ``MODELS_HELP``."""
+    from equipoise.models.inventory import list_models
+
+    found = list_models()
+    if out.json:
+        out.data({"models": [{**asdict(each), "here": each.here, "works": each.works} for each in found]})
+        return
+    out.show(
+        TerminalTable(
+            [
+                ReportColumn("model", [each.spec for each in found]),
+                ReportColumn("here", [each.here for each in found], shortens="end"),
+                ReportColumn("dims", [_number(each.dims) for each in found], right=True),
+                ReportColumn("tokens", [_number(each.max_tokens) for each in found], right=True),
+                ReportColumn("licence", [each.licence for each in found]),
+                ReportColumn("what it is", [each.title for each in found], rank=1, shortens="end", extra=True),
+            ]
+        ),
+        *_remedies(found),
+    )
+
+
+def _remedies(found: Sequence[ModelListing]) -> list[Paragraph]:
+    """Below the table, each thing that is missing, once, with the line that helps."""
+    lines = {each.lack.what: each.lack.remedy for each in found if not each.works}
+    return [Paragraph(remedy, lead=f"{what}: ") for what, remedy in lines.items()]
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
 
 HELP = """
 \b
@@ -59,14 +109,16 @@ ls.add_command(models)
 
 @ls.command(help=METRICS_HELP, short_help="List the metrics.")
 @click.option(
-    "--kind", type=options.OneOf("kind of evidence", options.kinds), help="Only those of this evidence."
+    "--kind",
+    type=options.ChoiceWithHint("kind of evidence", options.kinds),
+    help="Only those of this evidence.",
 )
 @options.plugin_option
 @options.output_options
 @pass_output
 def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
     """See ``METRICS_HELP``."""
-    from equipoise.cli.scoring import catalogue_with
+    from equipoise.cli.score import catalogue_with
 
     found = [each for each in catalogue_with(plugins) if kind in (None, each.evidence.kind)]
     if out.json:
@@ -78,23 +130,19 @@ def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
 def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
     """The table of the metrics; the other names in a table of their own where they were asked for."""
     spelled = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
-    others = Column("also read as", [", ".join(each.aliases) for each in found], rank=2, extra=True)
+    others = ReportColumn("also read as", [", ".join(each.aliases) for each in found], rank=2, extra=True)
     columns = [
-        Column("metric", spelled),
-        Column("title", [each.title for each in found], shortens="end"),
-        Column("evidence", [each.evidence.kind for each in found]),
-        Column("better", [str(each.better) for each in found]),
-        Column("range", [bounds_text(each.bounds) for each in found], rank=1),
+        ReportColumn("metric", spelled),
+        ReportColumn("title", [each.title for each in found], shortens="end"),
+        ReportColumn("evidence", [each.evidence.kind for each in found]),
+        ReportColumn("better", [str(each.better) for each in found]),
+        ReportColumn("range", [bounds_text(each.bounds) for each in found], rank=1),
     ]
     if not verbose:
-        return [FittedTable([*columns, others], otherwise="-v lists them, or use --json")]
+        return [TerminalTable([*columns, others], otherwise="-v lists them, or use --json")]
     width = max(map(len, spelled)) + 2
-    names = [
-        Paragraph(cell, lead=f"{name:<{width}}")
-        for name, cell in zip(spelled, others.cells, strict=True)
-        if cell
-    ]
-    return [FittedTable(columns), Paragraph(""), heading("Also read as"), *names]
+    names = [Paragraph(cell, lead=f"{name:<{width}}") for name, cell in zip(spelled, others.cells, strict=True) if cell]
+    return [TerminalTable(columns), Paragraph(""), heading("Also read as"), *names]
 
 
 @ls.command(help=CHECKS_HELP, short_help="List the checks.")
@@ -102,18 +150,18 @@ def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
 @pass_output
 def checks(out: Output) -> None:
     """See ``CHECKS_HELP``."""
-    from equipoise.checks.catalogue import all_checks
+    from equipoise.checks.registry import all_checks
 
     if out.json:
         rows = [{"code": each.code, "severity": each.severity, "title": each.title} for each in all_checks()]
         out.data({"checks": rows})
         return
     out.show(
-        FittedTable(
+        TerminalTable(
             [
-                Column("code", [each.code for each in all_checks()]),
-                Column("severity", [str(each.severity) for each in all_checks()]),
-                Column("complains of", [each.title for each in all_checks()], shortens="end"),
+                ReportColumn("code", [each.code for each in all_checks()]),
+                ReportColumn("severity", [str(each.severity) for each in all_checks()]),
+                ReportColumn("complains of", [each.title for each in all_checks()], shortens="end"),
             ]
         )
     )
@@ -124,26 +172,24 @@ def checks(out: Output) -> None:
 @pass_output
 def tests(out: Output) -> None:
     """See ``TESTS_HELP``."""
-    from equipoise.stats.family import CORRECTIONS
-    from equipoise.stats.paired import TESTS
+    from equipoise.stats.corrections import CORRECTIONS
+    from equipoise.stats.paired_tests import TESTS
 
     rows = [
-        {"option": "--test", "name": name, "title": test.title, "cite": test.cite}
-        for name, test in TESTS.items()
+        {"option": "--test", "name": name, "title": test.title, "cite": test.cite} for name, test in TESTS.items()
     ] + [
-        {"option": "--correction", "name": name, "title": title, "cite": ""}
-        for name, (_, title) in CORRECTIONS.items()
+        {"option": "--correction", "name": name, "title": title, "cite": ""} for name, (_, title) in CORRECTIONS.items()
     ]
     if out.json:
         out.data({"tests": rows})
         return
     out.show(
-        FittedTable(
+        TerminalTable(
             [
-                Column("option", [row["option"] for row in rows]),
-                Column("name", [row["name"] for row in rows]),
-                Column("title", [row["title"] for row in rows]),
-                Column("source", [row["cite"] for row in rows], rank=1, shortens="end", extra=True),
+                ReportColumn("option", [row["option"] for row in rows]),
+                ReportColumn("name", [row["name"] for row in rows]),
+                ReportColumn("title", [row["title"] for row in rows]),
+                ReportColumn("source", [row["cite"] for row in rows], rank=1, shortens="end", extra=True),
             ]
         )
     )

@@ -14,7 +14,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line."""
     try:
-        from equipoise.cli.program import cli
+        from equipoise.cli.app import cli
 
         cli.main()
     except KeyboardInterrupt:
@@ -26,6 +26,6 @@ def __getattr__(name: str) -> Any:
     """``cli`` and ``COMMANDS``, loaded when they are asked for."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from equipoise.cli import program
+    from equipoise.cli import app
 
-    return getattr(program, name)
+    return getattr(app, name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +14,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from equipoise.cli.output import Output
-from equipoise.errors import UnknownNameError
+from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.models.worker_pool import ExecutorMap
+    from equipoise.runs.executors import Executor
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -25,7 +32,7 @@ else:
     NamedType = click.ParamType
 
 
-class OneOf(NamedType):
+class ChoiceWithHint(NamedType):
     """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late."""
 
     def __init__(self, kind: str, names: Callable[[], Iterable[str]]) -> None:
@@ -46,14 +53,12 @@ class OneOf(NamedType):
             )
         return found
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin so."""
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
-class Spelled(NamedType, ABC):
+class NameType(NamedType, ABC):
     """A name as it is spelled, which is read later, with what it belongs to; known ones complete it."""
 
     @abstractmethod
@@ -64,9 +69,7 @@ class Spelled(NamedType, ABC):
         """The spelling as it is."""
         return str(value)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The known spellings that begin so."""
         return [
             CompletionItem(name, help=title)
@@ -75,7 +78,7 @@ class Spelled(NamedType, ABC):
         ]
 
 
-class MetricName(Spelled):
+class MetricType(NameType):
     """A metric, such as ``nDCG@10``."""
 
     name = "metric"
@@ -105,15 +108,15 @@ def suggestions(metric: Any) -> list[str]:
 def names_in(module: str, table: str) -> Callable[[], list[str]]:
     """The names of a table, which is imported when it is asked for: options cost nothing until then.
 
-    >>> names_in("equipoise.stats.family", "CORRECTIONS")()
+    >>> names_in("equipoise.stats.corrections", "CORRECTIONS")()
     ['holm', 'bh', 'none']
     """
     return lambda: list(getattr(import_module(module), table))
 
 
 tie_rules = names_in("equipoise.types", "Ties")
-tests = names_in("equipoise.stats.paired", "TESTS")
-corrections = names_in("equipoise.stats.family", "CORRECTIONS")
+tests = names_in("equipoise.stats.paired_tests", "TESTS")
+corrections = names_in("equipoise.stats.corrections", "CORRECTIONS")
 severities = names_in("equipoise.types", "Severity")
 """How grave a finding can be, gravest first."""
 
@@ -158,14 +161,14 @@ def output_options(command: Command) -> Command:
 
 def one_of(option: str, kind: str, names: Callable[[], list[str]], default: str, text: str) -> Decorator:
     """An option that takes one name out of a few."""
-    return click.option(option, type=OneOf(kind, names), default=default, show_default=True, help=text)
+    return click.option(option, type=ChoiceWithHint(kind, names), default=default, show_default=True, help=text)
 
 
 metric_option = click.option(
     "-m",
     "--metric",
     "metrics",
-    type=MetricName(),
+    type=MetricType(),
     multiple=True,
     help="A metric, such as nDCG@10 or HR@{1,3,5}; may be repeated.",
 )
@@ -179,13 +182,11 @@ plugin_option = click.option(
     help="A Python file with metrics of your own.",
 )
 
-primary_option = click.option("--primary", type=MetricName(), help="The metric that decides the order.")
+primary_option = click.option("--primary", type=MetricType(), help="The metric that decides the order.")
 
 test_option = one_of("--test", "paired test", tests, "randomisation", "The paired test.")
 
-correction_option = one_of(
-    "--correction", "correction", corrections, "holm", "For having compared more than one pair."
-)
+correction_option = one_of("--correction", "correction", corrections, "holm", "For having compared more than one pair.")
 
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
@@ -201,7 +202,7 @@ flips_option = click.option(
 
 fail_option = click.option(
     "--fail-on",
-    type=OneOf("severity", severities),
+    type=ChoiceWithHint("severity", severities),
     help="Exit 1 when there is a finding this grave or graver.",
 )
 
@@ -215,9 +216,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(*args: Any, **options: Any) -> Any:
-        from equipoise.cli.sources import Reading
+        from equipoise.cli.inputs import EvidenceOptions
 
-        return command(*args, reading=_taken(Reading, options), **options)
+        return command(*args, reading=_taken(EvidenceOptions, options), **options)
 
     return _joined(
         click.option("--qrels", type=click.Path(), help="The truth for run files: TREC, TSV, JSON, ..."),
@@ -238,7 +239,7 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(*args: Any, **options: Any) -> Any:
-        from equipoise.cli.scoring import Statistics
+        from equipoise.cli.score import Statistics
 
         return command(*args, statistics=_taken(Statistics, options), **options)
 
@@ -267,7 +268,7 @@ def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
-def gathering(kind: type[Record], name: str, *options: Decorator) -> Decorator:
+def options_as(kind: type[Record], name: str, *options: Decorator) -> Decorator:
     """These options as one argument: a record of the kind, whose fields they are."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -278,3 +279,149 @@ def gathering(kind: type[Record], name: str, *options: Decorator) -> Decorator:
         return _joined(*options)(collected)
 
     return decorate
+
+
+# Where the work of a command runs: the options, and what is said of it.
+
+engines = names_in("equipoise.runs.executors", "EXECUTORS")
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--engine`` and ``--address``; the command gets one ``engine`` of both."""
+
+    @wraps(command)
+    def collected(*args: Any, engine: str, address: str | None, **others: Any) -> Any:
+        from equipoise.runs.executors import executor as chosen
+
+        return command(*args, engine=chosen(engine, address), **others)
+
+    address = click.option(
+        "--address", metavar="ADDRESS", help="The Ray cluster: ray://head:10001, or host:6379 inside it."
+    )
+    where = one_of("--engine", "engine", engines, "local", "Where the work runs.")
+    return where(address(collected))
+
+
+def embedding_map(engine: Executor, *, cores: int = 1) -> ExecutorMap | None:
+    """How texts are embedded on the engine; None for this process, which embeds them where they are."""
+    return None if engine.name == "local" else partial(engine.as_finished, cores=cores)
+
+
+@contextmanager
+def executor_context(engine: Executor, out: Output, unit: str = "a piece of the work") -> Iterator[Executor]:
+    """The engine at work; says where that is, and what is lost on the way. ``unit`` is what a cell is."""
+    engine.unit, engine.tell = unit, out.note
+    with engine:
+        if engine.name != "local":
+            out.note(f"running on {engine.place}")
+        try:
+            yield engine
+        finally:
+            _tell_of_cache(out)
+
+
+def _tell_of_cache(out: Output) -> None:
+    """Warn where vectors could not be kept, such as on a full disk: the next run makes them again."""
+    from equipoise.models.cache import VectorCache
+
+    kept = VectorCache.default()
+    for trouble in kept.troubles if kept is not None else ():
+        out.note(f"warning: {trouble.subject}: {trouble.sentence}; {trouble.remedy}")
+
+
+# Options that take several values after their name: ``--models minilm bm25: hash``.
+
+_OPEN = "equipoise.cli.options"
+"""Where a context keeps the option that the last word belongs to, for the completion of the next one."""
+
+
+class MultiValueOption(click.Option):
+    """An option with one value or more; ``commas`` says whether a value may be a list of them."""
+
+    def __init__(self, *args: Any, commas: bool = False, **options: Any) -> None:
+        super().__init__(*args, **{**options, "multiple": True})
+        self.commas = commas
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser go on taking words for this option."""
+        super().add_to_parser(parser, ctx)
+        # click has no public way to a parser's options; these tables are there in all versions since 2.0.
+        for option in {*parser._long_opt.values(), *parser._short_opt.values()}:
+            if option.obj is self:
+                option.process = self._taking(option.process, ctx)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The values, lists with commas taken apart."""
+        if self.commas and value and not isinstance(value, str):
+            value = [part for word in value for part in _parts(word)]
+        return super().type_cast_value(ctx, value)
+
+    def _taking(self, process: Callable[[Any, Any], None], ctx: click.Context) -> Callable[[Any, Any], None]:
+        def take(value: Any, state: Any) -> None:
+            process(value, state)
+            while state.rargs and not _is_option(state.rargs[0]):
+                process(state.rargs.pop(0), state)
+            ctx.meta[_OPEN] = None if state.rargs else self
+
+        return take
+
+
+class SeveralCommand(click.Command):
+    """A command that completes the second and further values of an option as it does the first."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Options, or what the option before the cursor takes."""
+        option = ctx.meta.get(_OPEN)
+        if isinstance(option, MultiValueOption) and not _is_option(incomplete):
+            return option.shell_complete(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete)
+
+
+def _is_option(word: Any) -> bool:
+    """Whether a word is the name of an option, or the end of all; a dash alone is standard input."""
+    return isinstance(word, str) and len(word) > 1 and word.startswith("-")
+
+
+def _parts(word: Any) -> list[Any]:
+    """A list with commas taken apart.
+
+    >>> _parts("256,512,"), _parts(256)
+    (['256', '512'], [256])
+    """
+    return [part for part in word.split(",") if part] if isinstance(word, str) else [word]
+
+
+# Metrics that share a name: which of them a spelling fits.
+
+USUAL_CUTOFF = "@10"
+
+
+def matching_metrics(spelling: str, catalogue: MetricCatalogue) -> list[Metric[Any]]:
+    """Every metric that the spelling fits, as P@5 fits the precision of rankings and not that of classes.
+
+    None where nothing has that name; an error where something has, and fits none of its namesakes. One
+    that needs a cutoff and has none is taken with a usual one.
+    """
+    found: list[Metric[Any]] = []
+    refusals: list[EquipoiseError] = []
+    for declared in catalogue.named(symbol_of(spelling)):
+        try:
+            found.append(_read(spelling, declared))
+        except EquipoiseError as refusal:
+            refusals.append(refusal)
+    if refusals and not found:
+        raise refusals[0]
+    return found
+
+
+def _read(spelling: str, declared: Any) -> Metric[Any]:
+    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import parse_metrics
+
+    only = MetricCatalogue((declared,))
+    try:
+        return parse_metrics(spelling, catalogue=only)[0]
+    except ParameterError:
+        if "@" in spelling:
+            raise
+        return parse_metrics(spelling + USUAL_CUTOFF, catalogue=only)[0]

@@ -1,16 +1,31 @@
-"""``eq report``: runs as one page that opens from disk and can be mailed."""
+"""``eq export``: results in the forms that papers, pages and other programs take."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from equipoise.cli import exits, options
+from equipoise.cli import options
+from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
+from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError, StoreError
+from equipoise.io.atomic import write_text
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.store import StoredRun, find_runs, load_run
 
-HELP = """
+if TYPE_CHECKING:
+    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.stats.comparison import Comparison
+
+# ``eq report``: runs as one page that opens from disk and can be mailed.
+
+REPORT_HELP = """
 \b
   eq report results/ -o report.html
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
@@ -22,11 +37,9 @@ server. RUN is a run directory or a folder that holds some; NAME=path gives a sy
 """
 
 
-@click.command(help=HELP, short_help="Write runs as one HTML page.")
+@click.command(help=REPORT_HELP, short_help="Write runs as one HTML page.")
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
-@click.option(
-    "-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write."
-)
+@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write.")
 @options.comparing_options
 @options.seed_option
 @click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
@@ -44,16 +57,14 @@ def report(
     charts: str | None,
     plain: bool,
 ) -> int:
-    """See ``HELP``."""
+    """See ``REPORT_HELP``."""
     if not runs:
-        raise ParameterError(
-            "no run was named", hint="name a run directory: eq report results/ -o report.html"
-        )
+        raise ParameterError("no run was named", hint="name a run directory: eq report results/ -o report.html")
     refuse_unwritable(output, charts)
-    from equipoise.report.publish import STEPS, chart_note, publish
+    from equipoise.report.publish import STEPS, chart_note, write_report
 
     with out.progress(STEPS) as step:
-        page = publish(
+        page = write_report(
             named_runs(runs),
             output,
             primary=primary,
@@ -79,7 +90,7 @@ def report(
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
     """The run directories that the words name, each once and with the name it was given."""
-    from equipoise.run.find import find_runs
+    from equipoise.runs.store import find_runs
 
     found: dict[Path, tuple[str, Path]] = {}
     for word in words:
@@ -113,6 +124,119 @@ def refuse_unwritable(output: str, charts: str | None) -> None:
     if target.is_dir():
         raise StoreError(f"{output} is a folder", hint=f"name a file in it: -o {target / 'report.html'}")
     if not target.parent.is_dir():
-        raise StoreError(
-            f"there is no folder {target.parent}", hint=f"make it first: mkdir -p {target.parent}"
+        raise StoreError(f"there is no folder {target.parent}", hint=f"make it first: mkdir -p {target.parent}")
+
+
+HELP = """
+\b
+  eq export results/ --to latex -o table.tex
+  eq export results/bm25 results/minilm --to md --primary nDCG@10
+  eq export results/bm25 --to csv --units
+
+Export one run, or several and their comparison. RUNS are run directories as eq score -o
+writes them, or folders that hold some below them.
+
+\b
+  latex   a booktabs table with bands, intervals and a caption that stands alone
+  md      a table for a page on GitHub
+  csv     one row a system and metric; with --units one row a unit
+  json    everything, as eq compare --json writes it
+  trec    the lists of one run that keeps them, as a TREC run file
+  card    the metadata of a Hugging Face model card, as YAML
+  bibtex  the sources of metrics, intervals and test
+"""
+
+FORMATS = options.names_in("equipoise.report.export", "FORMATS")
+ALONE = ("trec",)
+"""Formats that show each run by itself, so that nothing needs to be compared."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be exported of the runs, and how they are compared."""
+
+    metrics: tuple[str, ...]
+    primary: str | None
+    test: str
+    correction: str
+    catalogue: MetricCatalogue
+
+    def read(self, path: Path) -> StoredRun:
+        """The run with the metrics that were asked for, or with all it has."""
+        run = load_run(path)
+        asked = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
+        return replace(run, result=with_metrics(run.result, asked, catalogue=self.catalogue))
+
+    def compare(self, runs: Sequence[StoredRun]) -> Comparison | None:
+        """How the runs compare; nothing for a single one."""
+        if len(runs) < 2:
+            return None
+        return compare(
+            [run.result for run in runs],
+            self.metrics or None,
+            primary=self.primary,
+            test=self.test,
+            correction=self.correction,
+            catalogue=self.catalogue,
         )
+
+
+@click.command(help=HELP, short_help="Export results for papers and other programs.")
+@click.argument("runs", nargs=-1)
+@click.option("--to", type=options.ChoiceWithHint("format", FORMATS), required=True, help="The form to write.")
+@click.option("-o", "--output", metavar="FILE", help="Write this file; without it, to standard output.")
+@click.option("--units", is_flag=True, help="With --to csv: one row a unit.")
+@click.option(
+    "--formulas/--no-formulas",
+    default=False,
+    help="With --to csv: leave cells that start with = + - @ as they are; else an apostrophe precedes them.",
+)
+@options.comparing_options
+@options.metric_option
+@options.plugin_option
+@options.output_options
+@pass_output
+def export(
+    out: Output,
+    runs: tuple[str, ...],
+    to: str,
+    output: str | None,
+    units: bool,
+    formulas: bool,
+    primary: str | None,
+    metrics: tuple[str, ...],
+    test: str,
+    correction: str,
+    plugins: tuple[str, ...],
+) -> int:
+    """See ``HELP``."""
+    if not runs:
+        raise ParameterError("there is nothing to export", hint="name run directories, or a folder that holds some")
+    settings = Settings(metrics, primary, test, correction, catalogue_with(plugins))
+    paths = find_runs(*runs)
+    with out.progress(len(paths) + 1) as step:
+        stored = []
+        for path in paths:
+            step(f"reading {path.name}")
+            stored.append(settings.read(path))
+        step("comparing")
+        comparison = None if units or to in ALONE else settings.compare(stored)
+    _write(out, _exported(stored, comparison, to, units=units, formulas=formulas), output)
+    cautions = [run.caution for run in stored if run.caution]
+    for caution in cautions:
+        out.note(f"caution: {caution}")
+    return exits.FAILED_UNITS if cautions else exits.DONE
+
+
+def _exported(runs: Sequence[StoredRun], comparison: Comparison | None, to: str, *, units: bool, formulas: bool) -> str:
+    from equipoise.report.export import export as written
+
+    return written(runs, comparison, to, units=units, formulas=formulas)
+
+
+def _write(out: Output, text: str, path: str | None) -> None:
+    if path is None:
+        out.file(text)
+    else:
+        write_text(path, text)
+        out.note(f"wrote {path}")

@@ -1,29 +1,160 @@
-"""``eq score``: every figure of one or more systems, with how sure it is."""
+"""From the systems named on the command line to their results, and to run directories."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import exits, options
-from equipoise.cli.output import Output, pass_output
-from equipoise.cli.scoring import (
-    Scorer,
-    Statistics,
-    catalogue_with,
-    presets,
-    refuse_unwritable,
-    write_runs,
-)
-from equipoise.cli.sources import Reading, Source, sources
-from equipoise.cli.suggest import next_command
-from equipoise.errors import ParameterError
-from equipoise.report.findings import findings_part
-from equipoise.report.score import score_part
-from equipoise.report.why import like_part
-from equipoise.stats.result import Result
+from equipoise.cli import options
+from equipoise.cli import output as exits
+from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
+from equipoise.cli.output import Output, Step, next_command, pass_output
+from equipoise.errors import ParameterError, StoreError
+from equipoise.io.arrays import split_member
+from equipoise.io.dataset import file_sha256
+from equipoise.io.run_files import read_run
+from equipoise.metrics.catalogue import MetricCatalogue, builtin
+from equipoise.report.findings import findings_section
+from equipoise.report.tables import score_part
+from equipoise.reproduce.report import emulation_notes
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import save_run
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.stats.result import Result
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How sure is sure: ties, clusters, level, resampling and the seed."""
+
+    ties: str = "expected"
+    cluster: str | None = None
+    cluster_by: str | None = None
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+
+    def options(self, subject: Evidence | Result) -> dict[str, Any]:
+        """These as arguments of ``evaluate`` and ``compare``, with clusters for the units of the subject."""
+        return self.options_for(subject.unit_ids.tolist())
+
+    def options_for(self, units: Sequence[Any]) -> dict[str, Any]:
+        """The same for units that are known by their ids alone."""
+        return {
+            "ties": self.ties,
+            "clusters": read_clusters(units, table=self.cluster, pattern=self.cluster_by),
+            "level": self.level,
+            "resamples": self.resamples,
+            "seed": self.seed,
+        }
+
+
+def reproduce() -> list[str]:
+    """The libraries that ``--like`` knows."""
+    from equipoise.reproduce.presets import PRESETS
+
+    return list(PRESETS)
+
+
+def catalogue_with(plugins: Sequence[str]) -> MetricCatalogue:
+    """The built-in metrics, those of installed packages, and those of plugin files."""
+    catalogue = builtin().with_entry_points()
+    for path in plugins:
+        catalogue = catalogue.with_plugin(path)
+    return catalogue
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Everything that scoring a source needs besides the source."""
+
+    reading: EvidenceOptions
+    statistics: Statistics
+    metrics: tuple[str, ...]
+    catalogue: MetricCatalogue
+    like: str | None = None
+
+    def score(self, source: SystemInput) -> Result:
+        """What one system scores."""
+        if self.like is not None:
+            return self._score_like(source, self.like)
+        evidence = self.reading.evidence(source, labels=needs_labels(self.metrics, self.catalogue))
+        return evaluate(
+            evidence,
+            self.metrics or None,
+            system=source.name,
+            catalogue=self.catalogue,
+            **self.statistics.options(evidence),
+        )
+
+    def _score_like(self, source: SystemInput, like: str) -> Result:
+        """What a library would say that it scores."""
+        from equipoise.reproduce.score import DEFAULT_METRICS, score_like
+
+        if source.is_logits:
+            raise ParameterError(
+                f"--like scores runs as other libraries do, and {source.path} holds logits",
+                hint="write the ranked lists to a run file first",
+            )
+        if self.statistics.ties != Statistics.ties:
+            raise ParameterError(
+                f"--like {like} decides about equal scores, and so does --ties {self.statistics.ties}",
+                hint="leave out one of them",
+            )
+        truth = self.reading.judgements
+        settings = self.statistics.options_for(list(truth))
+        return score_like(
+            read_run(source.path, tag=self.reading.run_tag),
+            truth,
+            self.metrics or DEFAULT_METRICS,
+            like=like,
+            system=source.name,
+            corpus_size=self.reading.corpus_size,
+            catalogue=self.catalogue,
+            **{name: value for name, value in settings.items() if name != "ties"},
+        )
+
+    def run(self, source: SystemInput, command: Sequence[str]) -> tuple[Result, Manifest]:
+        """The result and the manifest of a run that is complete, ready to be written."""
+        manifest = replace(
+            Manifest.start(source.name, command=command, seed=self.statistics.seed),
+            datasets=_fingerprints(self.reading.truth),
+            inputs=_fingerprints([source.path]),
+        )
+        return self.score(source), manifest.finish()
+
+
+def _fingerprints(paths: Sequence[str]) -> dict[str, str | None]:
+    """The fingerprint of each file; a pipe has none, since it can be read only once."""
+    files = {path: split_member(path)[0] for path in paths}
+    return {path: file_sha256(file) if file.is_file() else None for path, file in files.items()}
+
+
+def refuse_unwritable(folder: str) -> None:
+    """Say before the work begins that the results could not be kept."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder with -o")
+
+
+def write_runs(runs: Sequence[tuple[Result, Manifest]], folder: str, step: Step) -> list[str]:
+    """Write every run into a directory of its own beneath the folder."""
+    written = []
+    for result, manifest in runs:
+        step(f"writing {result.system}")
+        written.append(str(save_run(Path(folder) / result.system, result, manifest=manifest)))
+    return written
+
+
+# ``eq score``: every figure of one or more systems, with how sure it is.
 
 HELP = """
 \b
@@ -42,13 +173,13 @@ are those that another library would print; eq why says how they differ from our
 
 @click.command(help=HELP, short_help="Score runs or logits.")
 @click.option("--run", "runs", metavar="FILE", multiple=True, help="A run file; may be repeated.")
-@click.option(
-    "--logits", metavar="FILE", multiple=True, help="A matrix of scores (.npy, .npz, .safetensors)."
-)
+@click.option("--logits", metavar="FILE", multiple=True, help="A matrix of scores (.npy, .npz, .safetensors).")
 @options.reading_options
 @options.metric_option
 @click.option(
-    "--like", type=options.OneOf("preset", presets), help="Score as this library would; see eq why."
+    "--like",
+    type=options.ChoiceWithHint("preset", reproduce),
+    help="Score as this library would; see eq why.",
 )
 @options.statistics_options
 @options.plugin_option
@@ -65,7 +196,7 @@ def score(
     plugins: tuple[str, ...],
     fail_on: str | None,
     output: str | None,
-    reading: Reading,
+    reading: EvidenceOptions,
     statistics: Statistics,
 ) -> int:
     """See ``HELP``."""
@@ -85,12 +216,10 @@ def score(
     return exits.gate(out, findings, fail_on)
 
 
-def _systems(runs: Sequence[str], logits: Sequence[str]) -> list[Source]:
+def _systems(runs: Sequence[str], logits: Sequence[str]) -> list[SystemInput]:
     if not runs and not logits:
-        raise ParameterError(
-            "there is nothing to score", hint="name run files with --run, or matrices with --logits"
-        )
-    systems = sources([*runs, *logits])
+        raise ParameterError("there is nothing to score", hint="name run files with --run, or matrices with --logits")
+    systems = parse_systems([*runs, *logits])
     for word, system in zip([*runs, *logits], systems, strict=True):
         if system.is_logits != (word in logits):
             wanted, other = ("--logits", "--run") if system.is_logits else ("--run", "--logits")
@@ -105,8 +234,8 @@ def _show(
     out: Output,
     results: Sequence[Result],
     written: Sequence[str],
-    systems: Sequence[Source],
-    reading: Reading,
+    systems: Sequence[SystemInput],
+    reading: EvidenceOptions,
 ) -> None:
     if out.json:
         out.data({"results": [result.to_dict() for result in results], "written": written})
@@ -114,9 +243,9 @@ def _show(
         out.show(*score_part(results, quiet=out.quiet))
         findings = [finding for result in results for finding in result.findings]
         if "like" in results[0].settings:
-            out.show(*like_part(results, quiet=out.quiet))
+            out.show(*emulation_notes(results, quiet=out.quiet))
         if not out.quiet:
-            out.show(*findings_part(findings, verbose=out.verbose))
+            out.show(*findings_section(findings, verbose=out.verbose))
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json:
@@ -130,7 +259,7 @@ def _show(
             out.text(_why(systems[0], reading, str(like), primary))
 
 
-def _why(system: Source, reading: Reading, like: str, primary: str) -> str:
+def _why(system: SystemInput, reading: EvidenceOptions, like: str, primary: str) -> str:
     """After scoring as another library: see what it does differently."""
     words = ["eq", "why", system.path, "--qrels", str(reading.qrels), "--like", like, "-m", primary]
     return f"\nNext: {shlex.join(words)}"

@@ -7,15 +7,24 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.data.atomic import write_bytes
-from equipoise.data.expand import ARRAYS_FLOOR, check_archive
-from equipoise.errors import EquipoiseError, StoreError
-from equipoise.types import Ids, Ints
+from equipoise.errors import (
+    DuplicateError,
+    EquipoiseError,
+    InputError,
+    NotFiniteError,
+    ShapeError,
+    StoreError,
+)
+from equipoise.io.atomic import write_bytes
+from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats, Ids, Ints
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -55,12 +64,12 @@ class Evidence(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write one npz file; equal evidence gives equal bytes."""
-        write_bytes(path, pack({"kind": np.array(self.kind), **self.to_arrays()}))
+        write_bytes(path, pack_npz({"kind": np.array(self.kind), **self.to_arrays()}))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read evidence of this kind from an npz file written by ``save``."""
-        arrays = unpack(path)
+        arrays = unpack_npz(path)
         kind = str(arrays.pop("kind", ""))
         if kind != cls.kind:
             raise StoreError(
@@ -70,7 +79,7 @@ class Evidence(ABC):
         return cls.from_arrays(arrays)
 
 
-def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def pack_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """An npz archive without time stamps, so that equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -81,7 +90,7 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(path: str | Path, data: bytes | None = None) -> Arrays:
+def unpack_npz(path: str | Path, data: bytes | None = None) -> Arrays:
     """All arrays of an npz file; ``data`` are its bytes, where they were read already."""
     try:
         content = Path(path).read_bytes() if data is None else data
@@ -110,13 +119,13 @@ def unpacked(data: bytes, name: str) -> Arrays:
     return arrays
 
 
-def plain_ids(ids: Ids) -> NDArray[Any]:
+def ids_to_array(ids: Ids) -> NDArray[Any]:
     """Ids as an array without Python objects, ready to be stored."""
     return ids.astype(str) if ids.dtype == object else ids
 
 
-def restored_ids(ids: NDArray[Any]) -> Ids:
-    """The inverse of ``plain_ids``: strings come back as Python strings."""
+def ids_from_array(ids: NDArray[Any]) -> Ids:
+    """The inverse of ``ids_to_array``: strings come back as Python strings."""
     return ids.astype(object) if ids.dtype.kind == "U" else ids
 
 
@@ -126,3 +135,143 @@ def as_ids(ids: Any, count: int) -> Ids:
         return np.arange(count)
     array = np.asarray(ids)
     return array if array.dtype.kind in "iu" else np.asarray([str(each) for each in ids], dtype=object)
+
+
+# Guards at the edge: plain columns of numbers and ids, checked once and explained.
+
+
+def float_column(values: Any, what: str, *, nan: bool = False) -> Floats:
+    """One float64 number a unit, all finite; ``nan=True`` lets NaN stand for "undefined"."""
+    try:
+        numbers = np.asarray(to_numpy(values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} are not numbers: {error}") from error
+    if numbers.ndim != 1:
+        raise ShapeError(f"{what} have shape {numbers.shape}", hint="give one number a unit")
+    bad = np.isinf(numbers) if nan else ~np.isfinite(numbers)
+    if bad.any():
+        first = int(np.argmax(bad))
+        raise NotFiniteError(
+            f"{what} hold {numbers[first]} at position {first} ({int(bad.sum())} such in all)",
+            hint="drop these units or repair what produced them",
+        )
+    return numbers
+
+
+def check_same_length(one: NDArray[Any], other: NDArray[Any], one_name: str, other_name: str) -> None:
+    """Refuse columns of unequal length, naming both."""
+    if len(one) != len(other):
+        raise ShapeError(
+            f"there are {len(one)} {one_name} and {len(other)} {other_name}", hint="give one of each a unit"
+        )
+
+
+def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
+    """One id for each unit or class, none of them twice; 0, 1, 2, ... where none are given."""
+    names = as_ids(None if ids is None else to_numpy(ids), count)
+    if len(names) != count:
+        raise ShapeError(f"there are {len(names)} {of} ids for {count}", hint=f"give one id for each {of}")
+    if ids is not None and len(set(names.tolist())) != count:
+        distinct, times = np.unique(names, return_counts=True)
+        twice = distinct[np.argmax(times)]
+        raise DuplicateError(f"the {of} id {twice!s} appears {int(times.max())} times", hint="ids must be unique")
+    return names
+
+
+def constant_column(value: np.generic, count: int) -> NDArray[Any]:
+    """A column that says the same of every unit; it takes no memory and cannot be written to.
+
+    >>> constant_column(np.int64(7), 3)
+    array([7, 7, 7])
+    """
+    return np.ndarray(count, value.dtype, buffer=value.tobytes(), strides=(0,))
+
+
+def to_numpy(values: Any) -> NDArray[Any]:
+    """An array-like as a numpy array, fetched from the device where it lives on one."""
+    if isinstance(values, (np.ndarray, list, tuple)):
+        return np.asarray(values)
+    if hasattr(values, "detach"):  # torch refuses to export a tensor that still tracks gradients
+        values = values.detach()
+    if hasattr(values, "cpu"):
+        values = values.cpu()
+    return np.asarray(values)
+
+
+# Reading evidence back: arrays whose type, shape or values do not fit together are an error.
+
+
+class StoredArrays:
+    """The arrays of an evidence file, by name."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def get(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
+        """The array of this name; ``kinds`` are its possible dtype kinds, None a free length."""
+        if name not in self._arrays:
+            raise _fault(f"there is no array {name}")
+        array = self._arrays[name]
+        fits = array.ndim == len(shape) and all(
+            length in (None, found) for length, found in zip(shape, array.shape, strict=True)
+        )
+        if array.dtype.kind not in kinds or not fits:
+            wanted = " x ".join("n" if length is None else str(length) for length in shape) or "one value"
+            raise _fault(f"{name} is an array of {array.dtype} with shape {array.shape}, not {wanted}")
+        return array
+
+    def ids(self, name: str, length: int | None = None) -> Ids:
+        """Names: strings or integers."""
+        return ids_from_array(self.get(name, "Uiu", length))
+
+    def numbers(self, name: str, *shape: int | None) -> Floats:
+        """Real numbers; NaN is allowed."""
+        return self.get(name, "fiu", *shape)
+
+    def counts(self, name: str, length: int | None) -> Ints:
+        """Integers that are not negative."""
+        array = self.get(name, "iu", length)
+        if array.size and array.min() < 0:
+            raise _fault(f"{name} holds {array.min()}, where a count is needed")
+        return array
+
+    def codes(self, name: str, limit: int, *shape: int | None) -> Ints:
+        """Positions in something of ``limit`` items."""
+        array = self.get(name, "iu", *shape)
+        if array.size and not (array.min() >= 0 and array.max() < limit):
+            raise _fault(f"{name} holds a position outside 0 to {limit - 1}")
+        return array
+
+    def offsets(self, name: str, groups: int, items: int) -> Ints:
+        """Where each group of items starts, and the end of the last one."""
+        array = self.get(name, "i", groups + 1)
+        if array[0] != 0 or array[-1] != items or (np.diff(array) < 0).any():
+            raise _fault(f"{name} does not divide {items} items into {groups} groups")
+        return array
+
+    def flags(self, name: str, length: int) -> Bools:
+        """Truth values."""
+        return self.get(name, "b", length)
+
+    def flag(self, name: str) -> bool:
+        """One truth value."""
+        return bool(self.get(name, "b"))
+
+    def text(self, name: str) -> str:
+        """One string."""
+        return str(self.get(name, "U"))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Strings."""
+        return tuple(map(str, self.get(name, "U", None).tolist()))
+
+    def below(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The arrays whose names start with this, without it."""
+        return {name.removeprefix(prefix): array for name, array in self._arrays.items() if name.startswith(prefix)}
+
+
+def _fault(fact: str) -> StoreError:
+    return StoreError(fact, hint="the file was changed after it was written: run the command again")

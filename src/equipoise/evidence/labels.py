@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, as_ids, plain_ids
-from equipoise.evidence.columns import host, same_length, unique_ids
-from equipoise.evidence.stored import StoredArrays
-from equipoise.types import Bools, Ids, Ints
+from equipoise.evidence.base import (
+    Arrays,
+    Evidence,
+    StoredArrays,
+    as_ids,
+    check_same_length,
+    ids_to_array,
+    to_numpy,
+    unique_ids,
+)
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ids, Ints
 
 BLOCK_SCORES = 1 << 22
 """Scores looked at in one go, so that a large logit matrix needs little extra memory."""
@@ -42,8 +51,8 @@ class Labels(Evidence):
     @classmethod
     def of(cls, true: Any, predicted: Any, *, unit_ids: Any = None) -> Self:
         """Two columns of class names: integers, or anything that prints as a name."""
-        truth, guess = class_names(true, "true labels"), class_names(predicted, "predicted labels")
-        same_length(truth, guess, "true labels", "predicted ones")
+        truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
+        check_same_length(truth, guess, "true labels", "predicted ones")
         if truth.dtype == object or guess.dtype == object:
             truth, guess = (np.array([str(name) for name in side], dtype=object) for side in (truth, guess))
         classes, codes = np.unique(np.concatenate([truth, guess]), return_inverse=True)
@@ -95,10 +104,10 @@ class Labels(Evidence):
     def to_arrays(self) -> Arrays:
         """Ids, codes, class names, and the ties where they are known."""
         arrays: Arrays = {
-            "unit_ids": plain_ids(self.unit_ids),
+            "unit_ids": ids_to_array(self.unit_ids),
             "true": self.true,
             "predicted": self.predicted,
-            "classes": plain_ids(self.classes),
+            "classes": ids_to_array(self.classes),
         }
         return arrays if self.tied_top is None else {**arrays, "tied_top": self.tied_top}
 
@@ -117,9 +126,9 @@ class Labels(Evidence):
         )
 
 
-def class_names(labels: Any, what: str) -> Ids:
+def as_class_labels(labels: Any, what: str) -> Ids:
     """A column of labels as integers where they are whole numbers, as strings otherwise."""
-    names = host(labels)
+    names = to_numpy(labels)
     if names.ndim != 1:
         raise ShapeError(f"the {what} have shape {names.shape}", hint="give one label a unit")
     if names.dtype.kind == "b":
@@ -132,9 +141,7 @@ def class_names(labels: Any, what: str) -> Ids:
     if names.dtype == object:
         missing = [place for place, name in enumerate(names) if name is None or name != name]
         if missing:
-            raise InputError(
-                f"the {what} have no class at position {missing[0]} ({len(missing)} such in all)"
-            )
+            raise InputError(f"the {what} have no class at position {missing[0]} ({len(missing)} such in all)")
     return as_ids(names, len(names))
 
 
@@ -152,15 +159,13 @@ def _kept_columns(exclude: Iterable[int], width: int) -> Ints:
 
 def _target_codes(targets: Any, units: int, width: int, kept: Ints) -> Ints:
     """Targets as codes of classes that can be predicted."""
-    codes = class_names(targets, "targets")
+    codes = as_class_labels(targets, "targets")
     if len(codes) != units:
         raise ShapeError(f"there are {len(codes)} targets for {units} rows of logits")
     if codes.dtype == object:
         raise InputError("the targets are names, not class codes", hint="give the column of each target")
     if len(codes) and (codes.min() < 0 or codes.max() >= width):
-        raise InputError(
-            f"the targets reach from {codes.min()} to {codes.max()}, but the logits have {width} columns"
-        )
+        raise InputError(f"the targets reach from {codes.min()} to {codes.max()}, but the logits have {width} columns")
     masked = ~np.isin(codes, kept)
     if masked.any():
         raise InputError(
@@ -183,13 +188,13 @@ def _top(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
         block = logits[start : start + rows, :]
         block = block if columns is None else xp.take(block, columns, axis=1)
         top = xp.max(block, axis=1, keepdims=True)
-        unknown = host(top != top)[:, 0]
+        unknown = to_numpy(top != top)[:, 0]
         if unknown.any():
             raise NotFiniteError(
                 f"the logits hold NaN, first in row {start + int(np.argmax(unknown))}",
                 hint="a model that produces NaN cannot be scored; mask padding with exclude=",
             )
         at_top = block == top
-        predicted[start : start + rows] = host(xp.argmax(block, axis=1))
-        tied[start : start + rows] = host(xp.count_nonzero(at_top, axis=1)) > 1
+        predicted[start : start + rows] = to_numpy(xp.argmax(block, axis=1))
+        tied[start : start + rows] = to_numpy(xp.count_nonzero(at_top, axis=1)) > 1
     return kept[predicted], tied

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.base import Arrays, Evidence, plain_ids
-from equipoise.evidence.columns import column, same_length, unique_ids
-from equipoise.evidence.stored import StoredArrays
-from equipoise.types import Floats, Ids, Ints
+from equipoise.evidence.base import (
+    Arrays,
+    Evidence,
+    StoredArrays,
+    check_same_length,
+    float_column,
+    ids_to_array,
+    unique_ids,
+)
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ids, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,8 +41,11 @@ class Pairs(Evidence):
     @classmethod
     def of(cls, predicted: Any, expected: Any, *, unit_ids: Any = None) -> Self:
         """Two columns of finite numbers, as long as each other."""
-        said, wanted = column(predicted, "the predicted similarities"), column(expected, "the expected ones")
-        same_length(said, wanted, "predicted similarities", "expected ones")
+        said, wanted = (
+            float_column(predicted, "the predicted similarities"),
+            float_column(expected, "the expected ones"),
+        )
+        check_same_length(said, wanted, "predicted similarities", "expected ones")
         return cls(unique_ids(unit_ids, len(said)), said, wanted)
 
     def take(self, index: Ints) -> Self:
@@ -47,7 +58,11 @@ class Pairs(Evidence):
 
     def to_arrays(self) -> Arrays:
         """Ids and the two columns."""
-        return {"unit_ids": plain_ids(self.unit_ids), "predicted": self.predicted, "expected": self.expected}
+        return {
+            "unit_ids": ids_to_array(self.unit_ids),
+            "predicted": self.predicted,
+            "expected": self.expected,
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError
-from equipoise.evidence import placement
-from equipoise.evidence.base import Arrays, Evidence, plain_ids
-from equipoise.evidence.columns import repeated
-from equipoise.evidence.placement import NEVER
-from equipoise.evidence.stored import StoredArrays
+from equipoise.evidence import segments
+from equipoise.evidence.base import Arrays, Evidence, StoredArrays, constant_column, ids_to_array
+from equipoise.evidence.segments import NOT_RETRIEVED
+from equipoise.io.dag import segment_indices, segment_offsets
 from equipoise.types import Bools, Floats, Ids, Ints, Ties
 
 if TYPE_CHECKING:
-    from equipoise.geometry import Geometry
+    from equipoise.geometry.base import Geometry
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class Ranking(Evidence):
         were retrieved or judged relevant are known, and the chance level rests on them. A TREC run that
         is given as a path is read one query at a time where the lines of every query are contiguous.
         """
-        from equipoise.evidence.from_runs import ranking_from_runs
+        from equipoise.evidence.ranking_from_lists import ranking_from_runs
 
         return ranking_from_runs(qrels, run, corpus_size=corpus_size)
 
@@ -88,7 +87,7 @@ class Ranking(Evidence):
 
         Both are matrices with a row a unit, or sequences of rows of unequal length.
         """
-        from equipoise.evidence.from_lists import ranking_from_lists
+        from equipoise.evidence.ranking_from_lists import ranking_from_lists
 
         return ranking_from_lists(
             retrieved, relevant, scores=scores, gains=gains, unit_ids=unit_ids, corpus_size=corpus_size
@@ -102,7 +101,7 @@ class Ranking(Evidence):
         counting happens where it lives. ``targets`` is one index a unit, or a sequence of
         sequences. ``exclude`` names columns that are never candidates, such as padding classes.
         """
-        from equipoise.evidence.from_scores import ranking_from_scores
+        from equipoise.evidence.ranking_from_scores import ranking_from_scores
 
         return ranking_from_scores(scores, targets, exclude=exclude, unit_ids=unit_ids)
 
@@ -126,7 +125,7 @@ class Ranking(Evidence):
         The distances are computed in blocks of ``block_bytes`` and never held all at once. A ``device`` such
         as "cuda" makes and counts them there; scores equal but for rounding may change places.
         """
-        from equipoise.evidence.from_embeddings import ranking_from_embeddings
+        from equipoise.evidence.ranking_from_vectors import ranking_from_embeddings
 
         return ranking_from_embeddings(
             queries,
@@ -157,7 +156,7 @@ class Ranking(Evidence):
         Each block is a slice of the ``units`` with their scores against all ``corpus`` items, higher
         being better; it is written over. ``relevant``, ``exclude`` and ``gains`` as for vectors.
         """
-        from equipoise.evidence.from_embeddings import ranking_from_blocks
+        from equipoise.evidence.ranking_from_vectors import ranking_from_blocks
 
         return ranking_from_blocks(
             blocks, relevant, units=units, corpus=corpus, exclude=exclude, gains=gains, unit_ids=unit_ids
@@ -170,7 +169,7 @@ class Ranking(Evidence):
         >>> Ranking.from_ranks([2, 1, 5], candidates=10).above
         array([1, 0, 4])
         """
-        from equipoise.evidence.from_lists import ranking_from_ranks
+        from equipoise.evidence.ranking_from_lists import ranking_from_ranks
 
         return ranking_from_ranks(ranks, candidates=candidates, unit_ids=unit_ids)
 
@@ -190,13 +189,13 @@ class Ranking(Evidence):
         unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
         """From items in any order within their units: puts them best rank first."""
-        starts = placement.starts_of(counts)
-        order = placement.order_within_units(above, counts)
+        starts = segment_offsets(counts)
+        order = segments.segment_order(above, counts)
         if before is None:
             before = np.zeros_like(above)
         pool_known = candidates is not None
         if candidates is None:
-            lost = placement.sums_within_units((above == NEVER).astype(np.float64), starts)
+            lost = segments.segment_sums((above == NOT_RETRIEVED).astype(np.float64), starts)
             candidates = depth + np.nan_to_num(lost).astype(np.int64)
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
@@ -216,20 +215,18 @@ class Ranking(Evidence):
         )
 
     @classmethod
-    def of_targets(
-        cls, unit_ids: Ids | None, *, above: Ints, tied: Ints, before: Ints, candidates: int
-    ) -> Ranking:
+    def of_targets(cls, unit_ids: Ids | None, *, above: Ints, tied: Ints, before: Ints, candidates: int) -> Ranking:
         """From one relevant item a unit, of gain 1, each among as many candidates.
 
         Units without ids are 0, 1, 2, ...
         Columns that say the same of every unit are views of one number and take no memory.
         """
         starts = np.arange(len(above) + 1)
-        pool = repeated(np.int64(candidates), len(above))
+        pool = constant_column(np.int64(candidates), len(above))
         return cls(
             starts[:-1] if unit_ids is None else unit_ids,
             starts,
-            gain=repeated(np.float64(1.0), len(above)),
+            gain=constant_column(np.float64(1.0), len(above)),
             above=above,
             tied=tied,
             before=before,
@@ -241,15 +238,13 @@ class Ranking(Evidence):
     def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
         """The units of all parts, one part after another."""
         counts = np.concatenate([part.counts for part in parts])
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]
-        }
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]}
         near = [part.near for part in parts if part.near is not None]
         if 0 < len(near) < len(parts):
             raise InputError("some parts of the ranking have near items and some have none")
         return cls(
             np.concatenate([part.unit_ids for part in parts]),
-            placement.starts_of(counts),
+            segment_offsets(counts),
             **joined,
             pool_known=all(part.pool_known for part in parts),
             filtered=any(part.filtered for part in parts),
@@ -290,7 +285,7 @@ class Ranking(Evidence):
     @cached_property
     def retrieved(self) -> Bools:
         """Which items were retrieved at all."""
-        return self.above != NEVER
+        return self.above != NOT_RETRIEVED
 
     @cached_property
     def complete(self) -> bool:
@@ -310,7 +305,7 @@ class Ranking(Evidence):
     @cached_property
     def best_ranks(self) -> Floats:
         """The rank of each unit's best item; NaN for a unit without relevant items."""
-        return placement.firsts_within_units(self.ranks, self.starts)
+        return segments.segment_firsts(self.ranks, self.starts)
 
     @cached_property
     def ideal_gains(self) -> Floats:
@@ -332,13 +327,13 @@ class Ranking(Evidence):
             return self
         if near is not None:
             # Relevant items are the best of a tie group, so in the worst order the near ones precede them.
-            last = placement.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
-            near = near.placed_at(placement.broken_ties(near, policy) - last)
-        return replace(self.placed_at(placement.broken_ties(self, policy)), near=near)
+            last = segments.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
+            near = near.placed_at(segments.break_ties(near, policy) - last)
+        return replace(self.placed_at(segments.break_ties(self, policy)), near=near)
 
     def placed_at(self, above: Ints) -> Ranking:
         """The same items at other places, without ties."""
-        order = placement.order_within_units(above, self.counts)
+        order = segments.segment_order(above, self.counts)
         gain = self.gain
         if order is not None:
             gain, above = gain[order], above[order]
@@ -356,8 +351,8 @@ class Ranking(Evidence):
 
     def without_rivals(self) -> Ranking:
         """Filtered ranks: the other relevant items of a unit do not count as candidates above."""
-        first, size = placement.tie_groups(self)
-        rivals_before = placement.place_in_group(self, self.before)
+        first, size = segments.relevant_tie_groups(self)
+        rivals_before = segments.rank_within_tie(self, self.before)
         found = self.retrieved
         return replace(
             self,
@@ -377,11 +372,11 @@ class Ranking(Evidence):
     def take(self, index: Ints) -> Ranking:
         """The units at ``index``, in that order; an index may repeat."""
         counts = self.counts[index]
-        items = placement.spans(self.starts[:-1][index], counts)
+        items = segment_indices(self.starts[:-1][index], counts)
         return replace(
             self,
             unit_ids=self.unit_ids[index],
-            starts=placement.starts_of(counts),
+            starts=segment_offsets(counts),
             gain=self.gain[items],
             above=self.above[items],
             tied=self.tied[items],
@@ -398,13 +393,13 @@ class Ranking(Evidence):
         near = self.near
         extra = np.zeros_like(self.counts) if near is None else near.counts
         counts = self.counts + extra
-        above = placement.random_places(self.pool, counts, rng, distinct=not self.filtered)
-        above[above >= np.repeat(self.depth, counts)] = NEVER
+        above = segments.random_ranks(self.pool, counts, rng, distinct=not self.filtered)
+        above[above >= np.repeat(self.depth, counts)] = NOT_RETRIEVED
         if near is None:
             return self.placed_at(above)
         ends = np.cumsum(counts)
-        own = placement.spans(ends - counts, self.counts)
-        other = placement.spans(ends - extra, extra)
+        own = segment_indices(ends - counts, self.counts)
+        other = segment_indices(ends - extra, extra)
         return replace(self.placed_at(above[own]), near=near.placed_at(above[other]))
 
     # ---- storing ----------------------------------------------------------------------------
@@ -412,7 +407,7 @@ class Ranking(Evidence):
     def to_arrays(self) -> Arrays:
         """All fields as plain arrays."""
         arrays: Arrays = {
-            "unit_ids": plain_ids(self.unit_ids),
+            "unit_ids": ids_to_array(self.unit_ids),
             "starts": self.starts,
             "gain": self.gain,
             "above": self.above,
@@ -477,4 +472,33 @@ def _joined_copies(parts: Sequence[Ranking]) -> Ints | None:
     """For how many each item stands, one where a part does not say; nothing when none does."""
     if all(part.copies is None for part in parts):
         return None
-    return np.concatenate([placement.copies_of(part) for part in parts])
+    return np.concatenate([segments.multiplicities(part) for part in parts])
+
+
+# Units that can only be missed: what they ask for is no candidate at all.
+
+
+def unanswerable_as_misses(ranking: Ranking) -> Ranking:
+    """The same ranking, in which a unit without relevant items is a miss instead of undefined.
+
+    Such a unit gets one relevant item, a candidate beyond all others that was not retrieved, and an observed
+    depth of 0. So it scores 0 on every ranking metric, and 0 by chance as well: no order could find it.
+
+    >>> ranking = unanswerable_as_misses(Ranking.from_scores(np.array([[0.9, 0.1], [0.9, 0.1]]), [[0], []]))
+    >>> ranking.ranks
+    array([ 1., inf])
+    """
+    empty = ranking.counts == 0
+    if not empty.any():
+        return ranking
+    at = ranking.starts[:-1][empty]
+    return replace(
+        ranking,
+        starts=segment_offsets(np.maximum(ranking.counts, 1)),
+        gain=np.insert(ranking.gain, at, 1.0),
+        above=np.insert(ranking.above, at, NOT_RETRIEVED),
+        tied=np.insert(ranking.tied, at, 0),
+        before=np.insert(ranking.before, at, 0),
+        candidates=ranking.candidates + empty,
+        depth=np.where(empty, 0, ranking.depth),
+    )

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, plain_ids
-from equipoise.evidence.columns import unique_ids
-from equipoise.evidence.stored import StoredArrays
+from equipoise.evidence.base import Arrays, Evidence, StoredArrays, ids_to_array, unique_ids
 from equipoise.types import Bools, Floats, Ids, Ints
 
 AFFIRMED = "affirmed"
@@ -56,7 +54,7 @@ class TermSets(NamedTuple):
         return TermSets(offsets, self.terms[kept], self.assertions[kept])
 
 
-class Credit(NamedTuple):
+class PartialCredit(NamedTuple):
     """What a predicted term earns for another gold term: pairs of codes, sorted; absent pairs earn 0."""
 
     gold: Ints
@@ -94,7 +92,7 @@ class Sets(Evidence):
     assertions: Ids
     missing: Bools
     unknown_units: tuple[str, ...] = ()
-    credit: Credit | None = None
+    credit: PartialCredit | None = None
     counted: dict[Any, tuple[Any, ...]] = field(default_factory=dict, init=False)
     """Counts a document that a metric has made once; whoever takes documents takes their counts with them."""
     dealt: dict[Any, Any] = field(default_factory=dict, init=False)
@@ -140,7 +138,7 @@ class Sets(Evidence):
             parts.append((block[gold], columns[predicted], matrix[gold, predicted]))
         if not parts:
             parts = [(rows, rows, np.empty(0))]
-        return replace(self, credit=Credit(*(np.concatenate(side) for side in zip(*parts, strict=True))))
+        return replace(self, credit=PartialCredit(*(np.concatenate(side) for side in zip(*parts, strict=True))))
 
     def take(self, index: Ints) -> Self:
         """The documents at ``index``, in that order."""
@@ -162,9 +160,7 @@ class Sets(Evidence):
 
     def to_arrays(self) -> Arrays:
         """Ids, names, and the two collections of sets as offsets and codes."""
-        arrays: Arrays = {
-            name: plain_ids(getattr(self, name)) for name in ("unit_ids", "terms", "assertions")
-        }
+        arrays: Arrays = {name: ids_to_array(getattr(self, name)) for name in ("unit_ids", "terms", "assertions")}
         arrays["missing"] = self.missing
         arrays["unknown_units"] = np.array(self.unknown_units, dtype=str)
         for side in ("gold", "predicted", "credit"):
@@ -192,7 +188,7 @@ class Sets(Evidence):
             gold, predicted = (
                 kept.codes(f"credit_{side}", len(terms), len(similarity)) for side in ("gold", "predicted")
             )
-            credit = Credit(gold, predicted, similarity)
+            credit = PartialCredit(gold, predicted, similarity)
         return cls(
             unit_ids,
             sides["gold"],
@@ -218,9 +214,7 @@ def _entries_by_document(sets: Any, side: str) -> dict[Any, list[tuple[str, str]
 def _entries(document: Any, found: Iterable[Element], side: str) -> list[tuple[str, str]]:
     """One document's set as sorted (term, assertion) pairs."""
     if isinstance(found, str):
-        raise InputError(
-            f"the {side} set of document {document} is the string {found!r}", hint="give a list of terms"
-        )
+        raise InputError(f"the {side} set of document {document} is the string {found!r}", hint="give a list of terms")
     entries = []
     for element in found:
         match element:
@@ -243,9 +237,7 @@ def _entries(document: Any, found: Iterable[Element], side: str) -> list[tuple[s
     return entries
 
 
-def _coded(
-    sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]
-) -> TermSets:
+def _coded(sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]) -> TermSets:
     """Sorted entries as offsets and codes."""
     flat = [entry for entries in sets for entry in entries]
     return TermSets(

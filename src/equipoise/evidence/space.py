@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
-from equipoise.evidence.base import Arrays, Evidence, plain_ids
-from equipoise.evidence.columns import column, host, same_length, unique_ids
-from equipoise.evidence.labels import class_names
-from equipoise.evidence.stored import StoredArrays
-from equipoise.types import Floats, Ids, Ints
+from equipoise.evidence.base import (
+    Arrays,
+    Evidence,
+    StoredArrays,
+    check_same_length,
+    float_column,
+    ids_to_array,
+    to_numpy,
+    unique_ids,
+)
+from equipoise.evidence.labels import as_class_labels
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ids, Ints
 
 Vectors = NDArray[np.floating[Any]]
 """Single precision stays single when stored; the arithmetic is done in double."""
@@ -58,15 +67,15 @@ class Space(Evidence):
         matrix = _matrix(vectors)
         codes = classes = None
         if labels is not None:
-            names = class_names(labels, "labels")
-            same_length(matrix, names, "vectors", "labels")
+            names = as_class_labels(labels, "labels")
+            check_same_length(matrix, names, "vectors", "labels")
             classes, codes = np.unique(names, return_inverse=True)
             codes = codes.astype(np.int64)
-        deep = None if depth is None else column(depth, "the depths", nan=True)
-        far = None if norms is None else column(norms, "the norms")
+        deep = None if depth is None else float_column(depth, "the depths", nan=True)
+        far = None if norms is None else float_column(norms, "the norms")
         for each, name in ((deep, "depths"), (far, "norms")):
             if each is not None:
-                same_length(matrix, each, "vectors", name)
+                check_same_length(matrix, each, "vectors", name)
         joined = None if edges is None else _edges(edges, len(matrix))
         return cls(unique_ids(unit_ids, len(matrix)), matrix, codes, classes, deep, far, joined)
 
@@ -99,9 +108,9 @@ class Space(Evidence):
 
     def to_arrays(self) -> Arrays:
         """Ids, vectors, and what else is known."""
-        arrays: Arrays = {"unit_ids": plain_ids(self.unit_ids), "vectors": self.vectors}
+        arrays: Arrays = {"unit_ids": ids_to_array(self.unit_ids), "vectors": self.vectors}
         if self.classes is not None:
-            arrays["classes"] = plain_ids(self.classes)
+            arrays["classes"] = ids_to_array(self.classes)
         for name in ("labels", "depth", "norms", "edges"):
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
@@ -129,7 +138,7 @@ class Space(Evidence):
 def _matrix(vectors: Any) -> Vectors:
     """A matrix of finite floats, in single precision if it came so."""
     try:
-        matrix = host(vectors)
+        matrix = to_numpy(vectors)
         if matrix.dtype != np.float32:
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -149,7 +158,7 @@ def _matrix(vectors: Any) -> Vectors:
 
 def _edges(edges: Any, points: int) -> Ints:
     """Pairs of different positions, none of them twice."""
-    pairs = host(edges)
+    pairs = to_numpy(edges)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -158,9 +167,7 @@ def _edges(edges: Any, points: int) -> Ints:
             hint="give one row an edge: the positions of its two ends among the vectors",
         )
     if pairs.min() < 0 or pairs.max() >= points:
-        raise InputError(
-            f"the edges reach from {pairs.min()} to {pairs.max()}, but there are {points} vectors"
-        )
+        raise InputError(f"the edges reach from {pairs.min()} to {pairs.max()}, but there are {points} vectors")
     loops = pairs[:, 0] == pairs[:, 1]
     if loops.any():
         raise InputError(

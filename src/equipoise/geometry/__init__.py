@@ -1,28 +1,25 @@
 """Notions of nearness: what a distance is, which points are valid, and who is nearest."""
 
-from equipoise.geometry.base import Geometry, Prepared
-from equipoise.geometry.names import GEOMETRIES, geometry
-from equipoise.geometry.points import Points, as_points
-from equipoise.geometry.search import Corpus, Neighbours, nearest, score_blocks
-from equipoise.geometry.spaces import Cosine, Dot, Euclidean, Lorentz, Poincare
-from equipoise.geometry.validity import Fault, Validity
+from equipoise.geometry.base import Geometry, InvalidRows, PointArray, PreparedCorpus, Validity, as_vectors
+from equipoise.geometry.search import Neighbors, SearchCorpus, nearest_neighbors, score_blocks
+from equipoise.geometry.spaces import GEOMETRIES, Cosine, Dot, Euclidean, Lorentz, Poincare, geometry
 
 __all__ = [
     "GEOMETRIES",
-    "Corpus",
     "Cosine",
     "Dot",
     "Euclidean",
-    "Fault",
     "Geometry",
+    "InvalidRows",
     "Lorentz",
-    "Neighbours",
+    "Neighbors",
     "Poincare",
-    "Points",
-    "Prepared",
+    "PointArray",
+    "PreparedCorpus",
+    "SearchCorpus",
     "Validity",
-    "as_points",
+    "as_vectors",
     "geometry",
-    "nearest",
+    "nearest_neighbors",
     "score_blocks",
 ]

@@ -5,41 +5,144 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from equipoise.geometry import functions
-from equipoise.geometry.points import Points, as_points
-from equipoise.geometry.validity import Fault, Validity
-from equipoise.types import Bools, Floats, Ints
+from equipoise.errors import InputError, NotFiniteError, ShapeError
+from equipoise.geometry import distances
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats, Ints
+
+# Points at the edge: whatever came in becomes a two-dimensional array of floats, or a sentence.
+
+PointArray = NDArray[np.floating[Any]]
+"""One point a row, float32 or float64."""
+
+
+def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike | None = None) -> PointArray:
+    """One point a row, as float32 or float64; no copy where there is nothing to convert.
+
+    Half precision widens to float32; integers, booleans and longer floats become float64.
+
+    >>> as_vectors([[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ShapeError(f"{subject} are rows of unequal length", hint="give each point as many numbers") from error
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{subject} are of type {array.dtype}, not numbers", hint="give an array of floats")
+    if array.ndim != 2:
+        raise ShapeError(
+            f"{subject} have shape {array.shape}; a point a row makes two dimensions",
+            hint="a single vector v becomes v[None, :]" if array.ndim == 1 else "",
+        )
+    if array.shape[1] == 0:
+        raise ShapeError(
+            f"{subject} have no coordinates: their shape is {array.shape}",
+            hint="give one column a dimension, and one at least",
+        )
+    return array.astype(dtype or _float_type(array.dtype), copy=False)
+
+
+def _float_type(dtype: np.dtype[Any]) -> DTypeLike:
+    return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
+
+
+# What is wrong with some points of a geometry: how many, which, why, and whether they can be used at all.
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRows:
+    """One way in which points are invalid: the rows, and a predicate that reads after their number."""
+
+    rows: Ints
+    predicate: str
+    remedy: str
+    fatal: bool = True
+    finite: bool = True
+
+    def __str__(self) -> str:
+        first = ", ".join(str(row) for row in self.rows[:_SHOWN])
+        more = ", ..." if len(self.rows) > _SHOWN else ""
+        return f"{self.predicate} (row{'s' if len(self.rows) > 1 else ''} {first}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """The verdict of ``Geometry.check``: nothing is clamped or dropped, everything is named."""
+
+    geometry: str
+    points: int
+    faults: tuple[InvalidRows, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing at all is wrong."""
+        return not self.faults
+
+    @property
+    def usable(self) -> bool:
+        """Whether nearness is defined for every point; zero vectors under cosine are odd, but usable."""
+        return not any(fault.fatal for fault in self.faults)
+
+    @property
+    def rows(self) -> Ints:
+        """The rows with any fault, ascending."""
+        found = [fault.rows for fault in self.faults]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"all {self.points} points are valid {self.geometry} points"
+        return "; ".join(f"{len(fault.rows)} of {self.points} points {fault}" for fault in self.faults)
+
+    def require_usable(self, subject: str) -> None:
+        """Refuse points for which nearness is undefined, naming how many and the first rows."""
+        for fault in self.faults:
+            if fault.fatal:
+                kind = InputError if fault.finite else NotFiniteError
+                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.remedy)
+
+
+def faults(*found: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
+    """Fatal faults from masks over the rows; a mask without a row is no fault."""
+    return tuple(
+        InvalidRows(np.flatnonzero(mask), predicate, remedy) for mask, predicate, remedy in found if mask.any()
+    )
+
 
 _ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCorpus:
     """A corpus ready for ``Geometry.similarity``: the right factor of the product, and a factor per point.
 
     The scale stands apart from the rows so that a large corpus need not be copied to be normalised.
     """
 
-    rows: Points
-    scale: Points | None = None
+    rows: PointArray
+    scale: PointArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, part: slice) -> Prepared:
-        return Prepared(self.rows[part], None if self.scale is None else self.scale[part])
+    def __getitem__(self, part: slice) -> PreparedCorpus:
+        return PreparedCorpus(self.rows[part], None if self.scale is None else self.scale[part])
 
-    def folded(self, part: slice | Ints, out: Points) -> Prepared:
+    def folded(self, part: slice | Ints, out: PointArray) -> PreparedCorpus:
         """Some of the points with their scale multiplied into the rows, which takes the place of ``out``."""
         rows = self.rows[part]
         if self.scale is None:
-            return Prepared(rows)
-        return Prepared(np.multiply(rows, self.scale[part, None], out=out[: len(rows)]))
+            return PreparedCorpus(rows)
+        return PreparedCorpus(np.multiply(rows, self.scale[part, None], out=out[: len(rows)]))
 
 
 class Geometry(ABC):
@@ -56,7 +159,7 @@ class Geometry(ABC):
 
     def distances(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """The whole matrix of distances, for small inputs; ``search.nearest`` serves large ones."""
-        return functions.pairwise(self.distance, as_points(x), as_points(y))
+        return distances.pairwise(self.distance, as_vectors(x), as_vectors(y))
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
         """What orders pairs as their distance does, to the last digit and without an arcosh.
@@ -65,7 +168,7 @@ class Geometry(ABC):
         """
         return self.distance(x, y)
 
-    def standard(self, points: Points) -> tuple[Geometry, Floats]:
+    def standard(self, points: PointArray) -> tuple[Geometry, Floats]:
         """Points with the same order of distances, in float64, and the geometry to see them in.
 
         They are arranged so that ``excess`` and ``nearest`` less the surrogate agree to rounding.
@@ -74,40 +177,40 @@ class Geometry(ABC):
 
     def norm(self, points: ArrayLike) -> Floats:
         """How far out each point lies: the euclidean length, unless the class says otherwise."""
-        return functions.norm(points)
+        return distances.norm(points)
 
     def check(self, points: ArrayLike) -> Validity:
         """Which points are invalid here, and why; an opinion, nothing is changed."""
-        rows = as_points(points)
-        finite = by_blocks(rows, _all_finite)
+        rows = as_vectors(points)
+        finite = test_rows_in_blocks(rows, _all_finite)
         found = () if finite.all() else (_not_finite(~finite),)
         return Validity(self.name, len(rows), found + self._faults(rows, finite))
 
-    def fitted(self, corpus: Points) -> Geometry:
+    def fitted(self, corpus: PointArray) -> Geometry:
         """The same geometry, arranged to keep the most digits around this corpus."""
         return self
 
-    def prepare_queries(self, points: Points) -> Points:
+    def prepare_queries(self, points: PointArray) -> PointArray:
         """The left factor of the surrogate's matrix product."""
         return points
 
-    def prepare_corpus(self, points: Points) -> Prepared:
+    def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
         """The right factor of the surrogate's matrix product, with its scale."""
-        return Prepared(points)
+        return PreparedCorpus(points)
 
-    def similarity(self, queries: Points, corpus: Prepared, out: Points | None = None) -> Points:
+    def similarity(self, queries: PointArray, corpus: PreparedCorpus, out: PointArray | None = None) -> PointArray:
         """A block of surrogate scores, queries by corpus; higher is nearer."""
-        scores: Points = np.matmul(queries, corpus.rows.T, out=out)
+        scores: PointArray = np.matmul(queries, corpus.rows.T, out=out)
         if corpus.scale is not None:
             scores *= corpus.scale
         return scores
 
-    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+    def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         """What else can be wrong with the finite points."""
         return ()
 
 
-def by_blocks(points: Points, test: Callable[[Points], Bools]) -> Bools:
+def test_rows_in_blocks(points: PointArray, test: Callable[[PointArray], Bools]) -> Bools:
     """A test of each row, a few rows at a time: temporaries stay small however large the corpus is."""
     verdict = np.empty(len(points), dtype=np.bool_)
     for rows in row_blocks(len(points)):
@@ -120,10 +223,10 @@ def row_blocks(count: int) -> list[slice]:
     return [slice(start, min(start + _ROWS_AT_ONCE, count)) for start in range(0, count, _ROWS_AT_ONCE)]
 
 
-def _all_finite(points: Points) -> Bools:
+def _all_finite(points: PointArray) -> Bools:
     return np.asarray(np.isfinite(points).all(axis=1))
 
 
-def _not_finite(mask: Bools) -> Fault:
+def _not_finite(mask: Bools) -> InvalidRows:
     remedy = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
-    return Fault(np.flatnonzero(mask), "hold NaN or infinity", remedy, finite=False)
+    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", remedy, finite=False)

@@ -5,18 +5,98 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import ParameterError, ShapeError
-from equipoise.geometry.base import Geometry, Prepared
-from equipoise.geometry.names import geometry as geometry_of
-from equipoise.geometry.points import Points, as_points
-from equipoise.geometry.ranked import best_columns
-from equipoise.geometry.shortlist import Shortlist, bytes_per_query
-from equipoise.geometry.twins import Twins, twins
-from equipoise.types import Bools, Ints
+from equipoise.geometry.base import Geometry, PointArray, PreparedCorpus, as_vectors, row_blocks
+from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.geometry.topk import ThresholdTopK, bytes_per_query, top_k_columns
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ints
+
+# Equal rows of a corpus, and equal scores for them.
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateRows:
+    """For each row, the first row that equals it; most rows are their own first."""
+
+    first: Ints
+
+    @property
+    def copies(self) -> Ints:
+        """The rows that repeat an earlier one, ascending."""
+        return np.flatnonzero(self.first != np.arange(len(self.first)))
+
+    @property
+    def distinct(self) -> Ints:
+        """The rows that repeat no earlier one, ascending."""
+        return np.flatnonzero(self.first == np.arange(len(self.first)))
+
+    def expand(self, indices: Ints, scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+        """The best k of all rows from the best of the distinct ones, by score, then by lower index.
+
+        Every distinct row among the best brings its copies; no row beyond them can be needed.
+        """
+        size = np.bincount(self.first, minlength=len(self.first))
+        with_copies = (size[indices] > 1).any(axis=1)
+        width = indices.shape[1]
+        if width == k and not with_copies.any():
+            return indices, scores
+        order = np.argsort(self.first, kind="stable")
+        start = np.searchsorted(self.first[order], np.arange(len(self.first)))
+        all_indices = np.empty((len(indices), k), dtype=np.int64)
+        all_scores = np.empty((len(scores), k), dtype=scores.dtype)
+        all_indices[~with_copies, :width] = indices[~with_copies]
+        all_scores[~with_copies, :width] = scores[~with_copies]
+        for row in np.flatnonzero(with_copies):
+            count = np.minimum(size[indices[row]], k)
+            offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            members = order[np.repeat(start[indices[row]], count) + offset]
+            member_scores = np.repeat(scores[row], count)
+            best = np.lexsort((members, -member_scores))[:k]
+            all_indices[row], all_scores[row] = members[best], member_scores[best]
+        return all_indices, all_scores
+
+
+def find_duplicate_rows(points: PointArray) -> DuplicateRows:
+    """Find the equal rows of a matrix; 0.0 and -0.0 are equal.
+
+    >>> find_duplicate_rows(np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]])).first.tolist()
+    [0, 1, 0]
+    """
+    keys = _keys(points)
+    _, where, group = np.unique(keys, return_index=True, return_inverse=True)
+    first = np.asarray(where[group], dtype=np.int64)
+    suspects = np.flatnonzero(first != np.arange(len(first)))
+    # Equal keys are all but proof; the rows themselves decide.
+    impostors = suspects[~_equal(points, suspects, first[suspects])]
+    first[impostors] = impostors
+    return DuplicateRows(first)
+
+
+def _keys(points: PointArray) -> NDArray[np.uint64]:
+    """A 64-bit key per row: the words of its bits, weighted by fixed odd numbers, modulo 2^64."""
+    words = points.shape[1] * points.dtype.itemsize // 4
+    weights = np.random.default_rng(20110918).integers(1 << 63, size=words, dtype=np.uint64) * 2 + 1
+    keys = np.empty(len(points), dtype=np.uint64)
+    for rows in row_blocks(len(points)):
+        bits = np.ascontiguousarray(points[rows] + points.dtype.type(0.0)).view(np.uint32)
+        # 32-bit words in 64-bit products: round numbers end in zero bits, and would share short keys.
+        keys[rows] = np.einsum("ij,j->i", bits.astype(np.uint64), weights)
+    return keys
+
+
+def _equal(points: PointArray, left: Ints, right: Ints) -> Bools:
+    equal = np.empty(len(left), dtype=np.bool_)
+    for rows in row_blocks(len(left)):
+        equal[rows] = (points[left[rows]] == points[right[rows]]).all(axis=1)
+    return equal
+
 
 _TILE = 1024
 """Corpus points in a tile: with a thousand queries or two the tile stays in the cache between its passes."""
@@ -31,7 +111,7 @@ _WHOLE_ROW_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbors:
     """For each query the rows of its nearest corpus points and their scores, best first.
 
     Equal scores stand in the order of their rows. The score is the geometry's surrogate, higher is nearer:
@@ -39,53 +119,53 @@ class Neighbours:
     """
 
     indices: Ints
-    scores: Points
+    scores: PointArray
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class SearchCorpus:
     """Points checked and prepared once, for searches that come one after another; they must stay as they are.
 
-    >>> corpus = Corpus.of([[0.0, 1.0], [2.0, 0.0]], "cosine")
-    >>> [nearest([query], corpus, 1).indices.item() for query in ([1.0, 0.1], [0.1, 1.0])]
+    >>> corpus = SearchCorpus.of([[0.0, 1.0], [2.0, 0.0]], "cosine")
+    >>> [nearest_neighbors([query], corpus, 1).indices.item() for query in ([1.0, 0.1], [0.1, 1.0])]
     [1, 0]
     """
 
     space: Geometry
-    points: Points
-    prepared: Prepared
-    twins: Twins
+    points: PointArray
+    prepared: PreparedCorpus
+    twins: DuplicateRows
 
     @classmethod
-    def of(cls, points: ArrayLike, geometry: str | Geometry = "cosine") -> Corpus:
+    def of(cls, points: ArrayLike, geometry: str | Geometry = "cosine") -> SearchCorpus:
         """Check the points, refuse what has no nearness, and prepare them for the product."""
-        rows, space = as_points(points, "the corpus"), geometry_of(geometry)
+        rows, space = as_vectors(points, "the corpus"), geometry_of(geometry)
         space.check(rows).require_usable("the corpus")
         return cls._prepared(space.fitted(rows), rows)
 
     @classmethod
-    def _prepared(cls, space: Geometry, rows: Points) -> Corpus:
-        return cls(space, rows, space.prepare_corpus(rows), twins(rows))
+    def _prepared(cls, space: Geometry, rows: PointArray) -> SearchCorpus:
+        return cls(space, rows, space.prepare_corpus(rows), find_duplicate_rows(rows))
 
 
-def nearest(
+def nearest_neighbors(
     queries: ArrayLike,
-    corpus: ArrayLike | Corpus,
+    corpus: ArrayLike | SearchCorpus,
     k: int,
     *,
     geometry: str | Geometry = "cosine",
     block_bytes: int = 32 << 20,
     threads: int = 1,
-) -> Neighbours:
+) -> Neighbors:
     """The k nearest corpus points of every query, exactly; all of them where the corpus has fewer than k.
 
     ``block_bytes`` bounds the scores that each of the ``threads`` holds; the threads share the queries, and
-    the product's own threads follow the environment of numpy. A ``Corpus`` has a geometry of its own.
+    the product's own threads follow the environment of numpy. A ``SearchCorpus`` has a geometry of its own.
 
-    >>> nearest([[1.0, 0.1]], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 2).indices.tolist()
+    >>> nearest_neighbors([[1.0, 0.1]], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 2).indices.tolist()
     [[1, 2]]
     """
     _require_positive(k=k, block_bytes=block_bytes, threads=threads)
@@ -103,7 +183,7 @@ def nearest(
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(fill, range(0, len(search.queries), rows)):
             pass
-    return Neighbours(indices, scores)
+    return Neighbors(indices, scores)
 
 
 def score_blocks(
@@ -111,7 +191,7 @@ def score_blocks(
     corpus: ArrayLike,
     geometry: str | Geometry = "cosine",
     block_bytes: int = _WHOLE_ROW_BYTES,
-) -> Iterator[tuple[slice, Points]]:
+) -> Iterator[tuple[slice, PointArray]]:
     """Surrogate scores of a few queries at a time against the whole corpus, higher is nearer.
 
     Yields the slice of queries and their scores, as many rows as fit ``block_bytes``. Equal corpus points
@@ -125,12 +205,12 @@ def score_blocks(
     return search.whole_rows(search.queries, block_bytes)
 
 
-def checked_pair(
+def check_vectors(
     queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry
-) -> tuple[Geometry, Points, Points]:
+) -> tuple[Geometry, PointArray, PointArray]:
     """The geometry, arranged for the corpus, and points of one type in which it has nearness."""
     space = geometry_of(geometry)
-    left, right = as_points(queries, "the queries"), as_points(corpus, "the corpus")
+    left, right = as_vectors(queries, "the queries"), as_vectors(corpus, "the corpus")
     _require_one_width(left, right)
     common = np.result_type(left, right)
     left, right = left.astype(common, copy=False), right.astype(common, copy=False)
@@ -144,27 +224,27 @@ class _Search:
     """Validated and prepared points, and the two ways through them."""
 
     space: Geometry
-    queries: Points
-    corpus: Prepared
-    twins: Twins
+    queries: PointArray
+    corpus: PreparedCorpus
+    twins: DuplicateRows
 
     @classmethod
-    def of(cls, queries: ArrayLike, corpus: ArrayLike | Corpus, geometry: str | Geometry) -> _Search:
+    def of(cls, queries: ArrayLike, corpus: ArrayLike | SearchCorpus, geometry: str | Geometry) -> _Search:
         """Check the points, and prepare what is not prepared yet."""
-        if not isinstance(corpus, Corpus):
-            space, left, right = checked_pair(queries, corpus, geometry)
-            corpus = Corpus._prepared(space, right)
+        if not isinstance(corpus, SearchCorpus):
+            space, left, right = check_vectors(queries, corpus, geometry)
+            corpus = SearchCorpus._prepared(space, right)
         else:
-            left = as_points(queries, "the queries")
+            left = as_vectors(queries, "the queries")
             _require_one_width(left, corpus.points)
             corpus.space.check(left).require_usable("the queries")
             common = np.result_type(left, corpus.points)
             left = left.astype(common, copy=False)
             if common != corpus.points.dtype:
-                corpus = Corpus._prepared(corpus.space, corpus.points.astype(common))
+                corpus = SearchCorpus._prepared(corpus.space, corpus.points.astype(common))
         return cls(corpus.space, corpus.space.prepare_queries(left), corpus.prepared, corpus.twins)
 
-    def best(self, queries: Points, k: int) -> tuple[Ints, Points]:
+    def best(self, queries: PointArray, k: int) -> tuple[Ints, PointArray]:
         """The best k for some queries: by short lists where that can pay, else from whole rows."""
         total = len(self.corpus)
         if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
@@ -177,7 +257,7 @@ class _Search:
         indices[rest], scores[rest] = self._from_whole_rows(queries[rest], k)
         return indices, scores
 
-    def whole_rows(self, queries: Points, block_bytes: int) -> Iterator[tuple[slice, Points]]:
+    def whole_rows(self, queries: PointArray, block_bytes: int) -> Iterator[tuple[slice, PointArray]]:
         """Blocks of queries against the whole corpus; copies of a point take the score of the first."""
         total, copies = len(self.corpus), self.twins.copies
         rows = _even_share(len(queries), block_bytes // max(1, total * queries.itemsize))
@@ -192,22 +272,22 @@ class _Search:
                 scores[:, copies] = scores[:, self.twins.first[copies]]
             yield block, scores
 
-    def _from_whole_rows(self, queries: Points, k: int) -> tuple[Ints, Points]:
+    def _from_whole_rows(self, queries: PointArray, k: int) -> tuple[Ints, PointArray]:
         indices = np.empty((len(queries), k), dtype=np.int64)
         best = np.empty((len(queries), k), dtype=queries.dtype)
         # The selection needs some four times the memory of the scores.
         for block, scores in self.whole_rows(queries, _WHOLE_ROW_BYTES // 4):
-            indices[block], best[block] = best_columns(scores, k)
+            indices[block], best[block] = top_k_columns(scores, k)
         return indices, best
 
-    def _from_shortlist(self, queries: Points, k: int) -> tuple[Ints, Points, Bools]:
+    def _from_shortlist(self, queries: PointArray, k: int) -> tuple[Ints, PointArray, Bools]:
         """The best k of the distinct corpus points, and for which queries they are proven.
 
         Tile i holds every step-th distinct point from the i-th on: an even sample, whatever order they have.
         """
         distinct = self.twins.distinct
         step = -(-len(distinct) // _TILE)
-        shortlist = Shortlist(len(queries), min(k, len(distinct)), queries.dtype)
+        shortlist = ThresholdTopK(len(queries), min(k, len(distinct)), queries.dtype)
         tile = np.empty((len(queries), _TILE), dtype=queries.dtype)
         folded = np.empty((_TILE, self.corpus.rows.shape[1]), dtype=queries.dtype)
         for first in range(step):
@@ -231,7 +311,7 @@ def _even_share(count: int, most: int) -> int:
     return max(1, -(-count // max(1, blocks)))
 
 
-def _require_one_width(queries: Points, corpus: Points) -> None:
+def _require_one_width(queries: PointArray, corpus: PointArray) -> None:
     if queries.shape[1] != corpus.shape[1]:
         raise ShapeError(
             f"the queries have {queries.shape[1]} coordinates and the corpus has {corpus.shape[1]}",

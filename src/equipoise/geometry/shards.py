@@ -2,17 +2,82 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import InputError, ShapeError
-from equipoise.geometry.filerows import FileRows
-from equipoise.geometry.points import Points, as_points
-from equipoise.types import Ints
+from equipoise.errors import FormatError, InputError, ParameterError, PartialError, ShapeError, did_you_mean
+from equipoise.geometry.base import PointArray, as_vectors
+from equipoise.io.arrays import read_array
+from equipoise.io.atomic import write_array
+from equipoise.io.text import PathLike, display_path, read_error
+
+if TYPE_CHECKING:
+    from equipoise.types import Ints
+
+# Rows of a matrix that lies in a file, mapped a window at a time: what was looked at is let go of again.
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRows:
+    """Rows ``start`` to ``stop`` of a matrix whose numbers begin at ``offset`` of a file, row after row."""
+
+    path: str
+    kind: str
+    dims: int
+    offset: int
+    start: int
+    stop: int
+
+    @classmethod
+    def of(cls, mapped: np.memmap[Any, Any]) -> MappedRows | None:
+        """The rows behind a mapped matrix; None where they do not lie one after another in a file."""
+        if mapped.ndim != 2 or mapped.filename is None or not mapped.flags.c_contiguous:
+            return None
+        return cls(str(mapped.filename), mapped.dtype.str, mapped.shape[1], int(mapped.offset), 0, mapped.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers in the file."""
+        return np.dtype(self.kind)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __getitem__(self, part: slice) -> MappedRows:
+        """Some of the rows; nothing is read."""
+        start, stop, step = part.indices(len(self))
+        if step != 1:
+            raise InputError("rows of a file are taken one after another", hint="leave the step out")
+        return replace(self, start=self.start + start, stop=self.start + max(start, stop))
+
+    def read(self) -> NDArray[Any]:
+        """All of these rows, in memory."""
+        return np.array(self._mapped())
+
+    def take(self, rows: Ints) -> NDArray[Any]:
+        """Some rows by number, in memory."""
+        return np.asarray(self._mapped()[rows])
+
+    def _mapped(self) -> NDArray[Any]:
+        if not len(self):
+            return np.empty((0, self.dims), dtype=self.dtype)
+        place = self.offset + self.start * self.dims * self.dtype.itemsize
+        try:
+            return np.memmap(self.path, self.dtype, "r", offset=place, shape=(len(self), self.dims))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it has become shorter"
+            raise InputError(
+                f"{self.path} can no longer be read: {reason}", hint="keep the shards while they are searched"
+            ) from error
+
 
 WINDOW_BYTES = 32 << 20
 """What is read of a shard at a time, as float32 or float64."""
@@ -28,9 +93,9 @@ class Shard:
     int8 rows stand for the whole numbers times a float32 step a row; without ``steps``, for themselves.
     """
 
-    rows: NDArray[Any] | FileRows
+    rows: NDArray[Any] | MappedRows
     first: int = 0
-    steps: NDArray[Any] | FileRows | None = None
+    steps: NDArray[Any] | MappedRows | None = None
     name: str = "the corpus"
 
     def __len__(self) -> int:
@@ -39,14 +104,14 @@ class Shard:
     @property
     def dims(self) -> int:
         """How many coordinates a vector has."""
-        return self.rows.dims if isinstance(self.rows, FileRows) else int(self.rows.shape[1])
+        return self.rows.dims if isinstance(self.rows, MappedRows) else int(self.rows.shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """What the vectors are when they are looked at: float64 if they were kept so, else float32."""
         return np.dtype(np.float64 if self.rows.dtype == np.float64 else np.float32)
 
-    def windows(self) -> Iterator[tuple[int, Points]]:
+    def windows(self) -> Iterator[tuple[int, PointArray]]:
         """The vectors a few at a time, each window with the corpus number of its first vector."""
         size = max(1, WINDOW_BYTES // (self.dims * self.dtype.itemsize))
         for start in range(0, len(self), size):
@@ -54,7 +119,7 @@ class Shard:
             steps = None if self.steps is None else _read(self.steps[part])
             yield self.first + start, self._decoded(_read(self.rows[part]), steps)
 
-    def take(self, rows: Ints) -> Points:
+    def take(self, rows: Ints) -> PointArray:
         """Some vectors by their number in the corpus."""
         places = rows - self.first
         steps = None if self.steps is None else _taken(self.steps, places)
@@ -72,7 +137,7 @@ class Shard:
             for start in range(0, len(self), rows)
         ]
 
-    def _decoded(self, rows: NDArray[Any], steps: NDArray[Any] | None) -> Points:
+    def _decoded(self, rows: NDArray[Any], steps: NDArray[Any] | None) -> PointArray:
         vectors = rows.astype(self.dtype, copy=False)
         return vectors if steps is None else vectors * steps.astype(np.float32).reshape(-1, 1)
 
@@ -117,7 +182,7 @@ class Shards:
         rows = max(1, shard_bytes // (self.dims * self.dtype.itemsize))
         return Shards(tuple(part for shard in self.parts for part in shard.parts(rows)))
 
-    def take(self, rows: Ints) -> Points:
+    def take(self, rows: Ints) -> PointArray:
         """Vectors by number, in the order asked for; each shard is opened once."""
         firsts = np.array([shard.first for shard in self.parts])
         owner = np.searchsorted(firsts, rows, side="right") - 1
@@ -130,7 +195,7 @@ class Shards:
 
 def _in_memory(rows: Any, name: str) -> Shard:
     array = np.asarray(rows)
-    return Shard(array if array.dtype == np.int8 else as_points(array, name), name=name)
+    return Shard(array if array.dtype == np.int8 else as_vectors(array, name), name=name)
 
 
 def _checked(shards: Iterable[Shard]) -> list[Shard]:
@@ -151,9 +216,153 @@ def _checked(shards: Iterable[Shard]) -> list[Shard]:
     return held
 
 
-def _read(rows: NDArray[Any] | FileRows) -> NDArray[Any]:
-    return rows.read() if isinstance(rows, FileRows) else rows
+def _read(rows: NDArray[Any] | MappedRows) -> NDArray[Any]:
+    return rows.read() if isinstance(rows, MappedRows) else rows
 
 
-def _taken(rows: NDArray[Any] | FileRows, places: Ints) -> NDArray[Any]:
-    return rows.take(places) if isinstance(rows, FileRows) else rows[places]
+def _taken(rows: NDArray[Any] | MappedRows, places: Ints) -> NDArray[Any]:
+    return rows.take(places) if isinstance(rows, MappedRows) else rows[places]
+
+
+# A corpus of vectors as files: found, and opened without being read.
+
+STEPS = ".steps.npy"
+"""Beside ``NAME.npy`` of int8 rows lies ``NAME.steps.npy``: the float32 step of each row."""
+
+
+def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
+    """The shards of a corpus: an array file, a folder of .npy files in the order of their names, or several.
+
+    Nothing is read but the heads of the files. int8 rows have their steps beside them, or stand for
+    themselves.
+    """
+    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = [file for path in named for file in _files(path)]
+    shards = [_opened(file) for file in files]
+    scaled = {shard.steps is not None for shard in shards if shard.rows.dtype == np.int8}
+    if len(scaled) > 1:
+        bare = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
+        raise InputError(
+            f"{bare.name} holds int8 rows without steps, and other shards have them",
+            hint=f"put {Path(bare.name).stem}{STEPS} beside it, or write the shards again",
+        )
+    return Shards.of(shards)
+
+
+def _files(path: PathLike) -> list[Path]:
+    place = Path(path)
+    if not place.is_dir():
+        return [place]
+    try:
+        found = sorted(file for file in place.iterdir() if file.suffix == ".npy" and not file.name.endswith(STEPS))
+    except OSError as error:
+        raise read_error(place, error) from error
+    if not found:
+        raise InputError(f"{display_path(place)} holds no .npy file", hint="name the folder that holds the shards")
+    return found
+
+
+def _opened(file: Path) -> Shard:
+    rows = _rows(file)
+    beside = file.with_name(f"{file.stem}{STEPS}")
+    steps = _rows(beside) if rows.dtype == np.int8 and beside.exists() else None
+    return Shard(rows, steps=steps, name=display_path(file))
+
+
+def _rows(file: Path) -> NDArray[Any] | MappedRows:
+    array = read_array(file, ndim=2)
+    if array.dtype.kind not in "f" and array.dtype != np.int8:
+        raise FormatError(
+            f"{display_path(file)} holds {array.dtype} values, where float or int8 vectors are needed",
+            hint="save the vectors as float32",
+        )
+    if not array.shape[1]:
+        raise ShapeError(f"{display_path(file)} has shape {array.shape}: there is nothing in it")
+    return (MappedRows.of(array) if isinstance(array, np.memmap) else None) or array
+
+
+# Vectors written as the shards of a corpus, each file whole or not there.
+
+SHARD_DTYPES = ("float32", "int8")
+ROWS = 250_000
+_OURS = re.compile(r"(\d{5,})(?:\.steps)?\.npy")
+
+
+def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, kind: str = "float32") -> Shards:
+    """Write vectors, which come in blocks of any size, as shards of so many rows, and open them.
+
+    ``int8`` keeps whole numbers from -127 to 127 and each vector's own step. A shard appears when it is
+    whole, and takes the place of an earlier one of its number. When the disk fills, the shards that are whole
+    stay, and the error says how many they are.
+    """
+    if kind not in SHARD_DTYPES:
+        raise ParameterError(
+            f"shards cannot be kept as {kind!r}",
+            hint=did_you_mean(kind, SHARD_DTYPES) or f"choose {' or '.join(SHARD_DTYPES)}",
+        )
+    if rows < 1:
+        raise ParameterError(f"rows is {rows}; a shard has 1 or more")
+    target = Path(folder)
+    written: list[Path] = []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for number, matrix in enumerate(_regrouped(blocks, rows)):
+            file = target / f"{number:05}.npy"
+            if kind == "int8":
+                whole, steps = quantize_int8(matrix)
+                write_array(target / f"{file.stem}{STEPS}", steps)
+                write_array(file, whole)
+            else:
+                write_array(file, matrix)
+            written.append(file)
+        _remove_beyond(target, len(written))
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "the disk is full" if full else error.strerror
+        raise PartialError(
+            f"{display_path(target)} cannot take shard {len(written)}: {reason}",
+            hint=f"shards before it ({len(written)}) are whole and stay; make room and write again",
+        ) from error
+    return open_shards(written)
+
+
+def quantize_int8(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Whole numbers from -127 to 127, and the step that makes a row of them a vector.
+
+    >>> whole, steps = quantize_int8(np.array([[1.0, -0.5]]))
+    >>> whole.tolist(), round(float(steps[0, 0]) * 127, 6)
+    ([[127, -64]], 1.0)
+    """
+    rows = np.asarray(vectors, dtype=np.float32)
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(127)
+    return np.rint(rows / steps).astype(np.int8), steps.astype(np.float32)
+
+
+def _remove_beyond(folder: Path, shards: int) -> None:
+    """Remove what an earlier and larger corpus has left in the folder."""
+    for file in folder.iterdir():
+        ours = _OURS.fullmatch(file.name)
+        if ours and int(ours[1]) >= shards:
+            file.unlink()
+
+
+def _regrouped(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
+    """The rows of all blocks, so many at a time."""
+    held: list[NDArray[Any]] = []
+    count = 0
+    for block in blocks:
+        left = as_vectors(block, "the vectors")
+        if held and left.shape[1] != held[0].shape[1]:
+            raise ShapeError(
+                f"a block has {left.shape[1]} coordinates and the one before it has {held[0].shape[1]}",
+                hint="embed all vectors with the same model",
+            )
+        while len(left):
+            held.append(left[: rows - count])
+            count, left = count + len(held[-1]), left[rows - count :]
+            if count == rows:
+                yield np.concatenate(held).astype(np.float32)
+                held, count = [], 0
+    if held:
+        yield np.concatenate(held).astype(np.float32)

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.errors import ParameterError, ShapeError
-from equipoise.geometry import functions
-from equipoise.geometry.base import Geometry, Prepared, by_blocks, row_blocks
-from equipoise.geometry.points import Points
-from equipoise.geometry.validity import Fault, faults
-from equipoise.types import Bools, Floats
+from equipoise.errors import ParameterError, ShapeError, UnknownNameError
+from equipoise.geometry import distances
+from equipoise.geometry.base import (
+    Geometry,
+    InvalidRows,
+    PointArray,
+    PreparedCorpus,
+    faults,
+    row_blocks,
+    test_rows_in_blocks,
+)
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +41,27 @@ class Cosine(Geometry):
     nearest: ClassVar[float] = 1.0
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.cosine(x, y)
+        return distances.cosine(x, y)
 
-    def standard(self, points: Points) -> tuple[Cosine, Floats]:
+    def standard(self, points: PointArray) -> tuple[Cosine, Floats]:
         rows = points.astype(np.float64, copy=False)
         return self, rows * _inverse_lengths(rows)[:, None]
 
-    def prepare_queries(self, points: Points) -> Points:
+    def prepare_queries(self, points: PointArray) -> PointArray:
         return points * _inverse_lengths(points)[:, None]
 
-    def prepare_corpus(self, points: Points) -> Prepared:
+    def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
         scale = _inverse_lengths(points)
         # Unit rows, as most embedders give them, are off by their own rounding; dividing would not help.
         already_unit = np.abs(scale - 1.0).max(initial=0.0) <= 4.0 * np.finfo(points.dtype).eps
-        return Prepared(points, None if already_unit else scale)
+        return PreparedCorpus(points, None if already_unit else scale)
 
-    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+    def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         zero = finite & (_inverse_lengths(points) == 0.0)
         if not zero.any():
             return ()
         predicate = "are zero vectors, which have no angle and get similarity 0"
-        return (Fault(np.flatnonzero(zero), predicate, "look for empty texts", fatal=False),)
+        return (InvalidRows(np.flatnonzero(zero), predicate, "look for empty texts", fatal=False),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +71,9 @@ class Dot(Geometry):
     name: ClassVar[str] = "dot"
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.dot(x, y)
+        return distances.dot(x, y)
 
-    def standard(self, points: Points) -> tuple[Dot, Floats]:
+    def standard(self, points: PointArray) -> tuple[Dot, Floats]:
         return self, _of_size_one(points, float(np.abs(points).max(initial=0.0)))
 
 
@@ -81,25 +89,25 @@ class Euclidean(Geometry):
     origin: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.euclidean(x, y)
+        return distances.euclidean(x, y)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
         difference = np.subtract(x, y, dtype=np.float64)
-        return functions.inner(difference, difference)
+        return distances.inner(difference, difference)
 
-    def standard(self, points: Points) -> tuple[Euclidean, Floats]:
+    def standard(self, points: PointArray) -> tuple[Euclidean, Floats]:
         spread = np.ptp(points.astype(np.float64, copy=False), axis=0) if len(points) else np.zeros(1)
         rows = _of_size_one(points, float(spread.max()))
         return self.fitted(rows), rows
 
-    def fitted(self, corpus: Points) -> Euclidean:
+    def fitted(self, corpus: PointArray) -> Euclidean:
         return Euclidean(_round_middle(corpus)) if len(corpus) else self
 
-    def prepare_queries(self, points: Points) -> Points:
+    def prepare_queries(self, points: PointArray) -> PointArray:
         return _left_of_square(points, self.origin)
 
-    def prepare_corpus(self, points: Points) -> Prepared:
-        return Prepared(_right_of_square(points, self.origin))
+    def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
+        return PreparedCorpus(_right_of_square(points, self.origin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +126,33 @@ class Poincare(Geometry):
         _require_positive(self.curvature)
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.poincare(x, y, self.curvature)
+        return distances.poincare(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.poincare_excess(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.poincare_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
 
-    def standard(self, points: Points) -> tuple[Poincare, Floats]:
+    def standard(self, points: PointArray) -> tuple[Poincare, Floats]:
         return Poincare(), _scaled(points, self.curvature)
 
     def hyperbolic_norm(self, points: ArrayLike) -> Floats:
         """The hyperbolic distance from the origin."""
-        return functions.poincare_norm(points, self.curvature)
+        return distances.poincare_norm(points, self.curvature)
 
-    def prepare_queries(self, points: Points) -> Points:
+    def prepare_queries(self, points: PointArray) -> PointArray:
         scaled = self._scaled(points)
         return _left_of_square(scaled) * (2.0 / _gaps(scaled))[:, None]
 
-    def prepare_corpus(self, points: Points) -> Prepared:
+    def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
         scaled = self._scaled(points)
-        return Prepared(_right_of_square(scaled) / _gaps(scaled)[:, None])
+        return PreparedCorpus(_right_of_square(scaled) / _gaps(scaled)[:, None])
 
-    def _scaled(self, points: Points) -> Floats:
+    def _scaled(self, points: PointArray) -> Floats:
         return _scaled(points, self.curvature)
 
-    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
-        outside = finite & by_blocks(points, lambda block: functions.norm(self._scaled(block)) >= 1.0)
+    def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
+        outside = finite & test_rows_in_blocks(points, lambda block: distances.norm(self._scaled(block)) >= 1.0)
         predicate = f"lie on or outside the ball of radius {self.curvature**-0.5:g}"
-        remedy = (
-            "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
-        )
+        remedy = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
         return faults((outside, predicate, remedy))
 
 
@@ -167,48 +173,48 @@ class Lorentz(Geometry):
         _require_positive(self.curvature)
 
     def distance(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.lorentz(x, y, self.curvature)
+        return distances.lorentz(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return functions.lorentz_excess(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.lorentz_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
 
-    def standard(self, points: Points) -> tuple[Lorentz, Floats]:
+    def standard(self, points: PointArray) -> tuple[Lorentz, Floats]:
         rows = np.array(_scaled(points, self.curvature))
         # The space part says where the point is; a time that was rounded with it would move it off the sheet.
-        rows[:, 0] = np.hypot(1.0, functions.norm(rows[:, 1:]))
+        rows[:, 0] = np.hypot(1.0, distances.norm(rows[:, 1:]))
         return Lorentz(), rows
 
     def norm(self, points: ArrayLike) -> Floats:
-        return functions.lorentz_norm(points, self.curvature)
+        return distances.lorentz_norm(points, self.curvature)
 
-    def prepare_queries(self, points: Points) -> Points:
+    def prepare_queries(self, points: PointArray) -> PointArray:
         rows = points.astype(np.float64)
         rows[:, 0] *= -1.0
         return rows
 
-    def prepare_corpus(self, points: Points) -> Prepared:
-        return Prepared(points.astype(np.float64, copy=False))
+    def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
+        return PreparedCorpus(points.astype(np.float64, copy=False))
 
-    def _faults(self, points: Points, finite: Bools) -> tuple[Fault, ...]:
+    def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         if points.shape[1] < 2:
             raise ShapeError(
                 "a lorentz point needs two coordinates or more, and these have one",
                 hint="the time coordinate comes first, then as many as the space has dimensions",
             )
-        off = finite & by_blocks(points, self._off)
+        off = finite & test_rows_in_blocks(points, self._off)
         predicate = f"lie off the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
         remedy = "points of the ball need geometry=poincare; check the curvature and where the time stands"
         return faults((off, predicate, remedy))
 
-    def _off(self, points: Points) -> Bools:
+    def _off(self, points: PointArray) -> Bools:
         rows = points.astype(np.float64)
-        square = self.curvature * functions.lorentz_inner(rows, rows)
+        square = self.curvature * distances.lorentz_inner(rows, rows)
         # The two parts of the square are large and cancel, so the error to expect grows with the time.
         allowed = self.tolerance * (1.0 + self.curvature * rows[:, 0] ** 2)
         return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
 
 
-def _of_size_one(points: Points, size: float) -> Floats:
+def _of_size_one(points: PointArray, size: float) -> Floats:
     """The points in float64, scaled so that ``size`` becomes about 1.
 
     A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
@@ -223,18 +229,16 @@ def _scaled(points: ArrayLike, curvature: float) -> Floats:
     return rows if curvature == 1.0 else rows * math.sqrt(curvature)
 
 
-def _inverse_lengths(points: Points) -> Points:
+def _inverse_lengths(points: PointArray) -> PointArray:
     """One over the length of each row, 0 for rows too short to have a direction in their own type."""
     inverse = np.zeros(len(points), dtype=points.dtype)
     for rows in row_blocks(len(points)):
-        length = functions.norm(points[rows])
-        inverse[rows] = np.divide(
-            1.0, length, out=np.zeros_like(length), where=length >= np.finfo(points.dtype).tiny
-        )
+        length = distances.norm(points[rows])
+        inverse[rows] = np.divide(1.0, length, out=np.zeros_like(length), where=length >= np.finfo(points.dtype).tiny)
     return inverse
 
 
-def _round_middle(points: Points) -> tuple[float, ...]:
+def _round_middle(points: PointArray) -> tuple[float, ...]:
     """A point near the middle of the cloud, so round that moving whole numbers there keeps them whole.
 
     Ties between equidistant points would not survive a move by the mean, which rounds every coordinate.
@@ -246,7 +250,7 @@ def _round_middle(points: Points) -> tuple[float, ...]:
     return tuple(np.where(spread > 0.0, middle, low).tolist())
 
 
-def _left_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
+def _left_of_square(points: PointArray, origin: tuple[float, ...] = ()) -> PointArray:
     """``[2x, -1, -|x|^2]``: its product with the right of y is ``-|x - y|^2``."""
     rows = _right_of_square(points, origin)
     dim = points.shape[1]
@@ -256,7 +260,7 @@ def _left_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
     return rows
 
 
-def _right_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
+def _right_of_square(points: PointArray, origin: tuple[float, ...] = ()) -> PointArray:
     """``[y, |y|^2, 1]`` of the points seen from the origin; computed in float64, kept in their own type."""
     count, dim = points.shape
     rows = np.ones((count, dim + 2), dtype=points.dtype)
@@ -264,13 +268,13 @@ def _right_of_square(points: Points, origin: tuple[float, ...] = ()) -> Points:
     for part in row_blocks(count):
         rows[part, :dim] = points[part] - centre
         # The squares are those of the rounded rows, so that a point keeps distance 0 from itself.
-        rows[part, dim] = functions.inner(rows[part, :dim], rows[part, :dim])
+        rows[part, dim] = distances.inner(rows[part, :dim], rows[part, :dim])
     return rows
 
 
 def _gaps(points: Floats) -> Floats:
     """``1 - |x|^2`` of each row."""
-    length = functions.norm(points)
+    length = distances.norm(points)
     return (1.0 - length) * (1.0 + length)
 
 
@@ -280,3 +284,47 @@ def _require_positive(curvature: float) -> None:
             f"a curvature of {curvature} makes no hyperbolic space",
             hint="give the magnitude: curvature=1.0 is the space of sectional curvature -1",
         )
+
+
+# Geometries by name, with the synonyms under which people know them.
+
+GEOMETRIES: dict[str, type[Geometry]] = {space.name: space for space in (Cosine, Dot, Euclidean, Poincare, Lorentz)}
+
+ALIASES: dict[str, str] = {
+    "cos": "cosine",
+    "cosine_similarity": "cosine",
+    "angular": "cosine",
+    "dot_product": "dot",
+    "inner_product": "dot",
+    "inner": "dot",
+    "ip": "dot",
+    "mips": "dot",
+    "l2": "euclidean",
+    "euclid": "euclidean",
+    "flat": "euclidean",
+    "poincare_ball": "poincare",
+    "hyperbolic_poincare": "poincare",
+    "poincaré": "poincare",
+    "hyperboloid": "lorentz",
+    "hyperbolic_lorentz": "lorentz",
+    "lorentzian": "lorentz",
+}
+
+
+def geometry(name: str | Geometry) -> Geometry:
+    """The geometry that answers to a name or a synonym, with curvature 1; a geometry is returned as it is.
+
+    Case, hyphens and spaces do not matter.
+
+    >>> geometry("Hyperbolic-Poincare")
+    Poincare(curvature=1.0)
+    """
+    if isinstance(name, Geometry):
+        return name
+    folded = str(name).strip().casefold().replace("-", "_").replace(" ", "_")
+    space = GEOMETRIES.get(ALIASES.get(folded, folded))
+    if space is None:
+        raise UnknownNameError.of(
+            "geometry", str(name), [*GEOMETRIES, *ALIASES], more=f"known: {', '.join(GEOMETRIES)}"
+        )
+    return space()

@@ -15,12 +15,12 @@ from equipoise.types import Direction, Floats
 E = TypeVar("E", bound=Evidence)
 
 UP, DOWN = Direction.UP, Direction.DOWN
-CHANCE_SHUFFLES = 20
+N_CHANCE_SHUFFLES = 20
 LARGEST_CUTOFF = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MetricValue:
     """What a metric says of one body of evidence.
 
     ``value`` is the figure people quote. Where it is a mean over units, ``per_unit`` holds the parts
@@ -34,7 +34,7 @@ class Measurement:
     undefined: int = 0
 
     @classmethod
-    def mean(cls, per_unit: Floats, weights: Floats | None = None) -> Measurement:
+    def mean(cls, per_unit: Floats, weights: Floats | None = None) -> MetricValue:
         """The weighted mean over the defined units; NaN when none is defined."""
         defined = ~np.isnan(per_unit)
         share = None if weights is None else weights[defined]
@@ -90,16 +90,14 @@ class Metric(ABC, Generic[E]):
         if cutoff is None and self.needs_cutoff:
             raise ParameterError(f"{self.symbol} needs a cutoff", hint=f"write {self.symbol}@10")
         if cutoff is not None and cutoff < 1:
-            raise ParameterError(
-                f"{self.symbol}@{cutoff} has a cutoff below 1", hint="a cutoff counts ranks from 1"
-            )
+            raise ParameterError(f"{self.symbol}@{cutoff} has a cutoff below 1", hint="a cutoff counts ranks from 1")
         if cutoff is not None and cutoff > LARGEST_CUTOFF:
             raise ParameterError(
                 f"{self.symbol}@{cutoff} has a cutoff beyond any list", hint=f"write {self.symbol}@1000"
             )
 
     @abstractmethod
-    def measure(self, evidence: E) -> Measurement:
+    def measure(self, evidence: E) -> MetricValue:
         """The figure, with its per-unit parts where it has them."""
 
     def bounds_on(self, evidence: E) -> tuple[float, float]:
@@ -113,7 +111,7 @@ class Metric(ABC, Generic[E]):
 
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
         """What a system that knows nothing would score: the mean over shuffled evidence."""
-        return float(np.mean([self.measure(evidence.shuffled(rng)).value for _ in range(CHANCE_SHUFFLES)]))
+        return float(np.mean([self.measure(evidence.shuffled(rng)).value for _ in range(N_CHANCE_SHUFFLES)]))
 
 
 class UnitMetric(Metric[E]):
@@ -127,9 +125,9 @@ class UnitMetric(Metric[E]):
         """How much each unit counts; None when all count alike."""
         return None
 
-    def measure(self, evidence: E) -> Measurement:
+    def measure(self, evidence: E) -> MetricValue:
         """The mean of ``per_unit``."""
-        return Measurement.mean(self.per_unit(evidence), self.weights(evidence))
+        return MetricValue.mean(self.per_unit(evidence), self.weights(evidence))
 
 
 class CorpusMetric(Metric[E]):
@@ -139,9 +137,9 @@ class CorpusMetric(Metric[E]):
     def value(self, evidence: E) -> float:
         """The figure; NaN where it is undefined."""
 
-    def measure(self, evidence: E) -> Measurement:
+    def measure(self, evidence: E) -> MetricValue:
         """The value alone."""
-        return Measurement(self.value(evidence))
+        return MetricValue(self.value(evidence))
 
 
 class BaseMetric(Metric[Any]):
@@ -189,7 +187,7 @@ class BaseMetric(Metric[Any]):
         """One number a unit, or one number: to be written by the subclass."""
         raise UndefinedError(f"the metric {self.name} does not say how to calculate itself")
 
-    def measure(self, evidence: Any) -> Measurement:
+    def measure(self, evidence: Any) -> MetricValue:
         """Run ``calculate`` and check that what came back is one number, or one a unit."""
         try:
             answer = np.asarray(self.calculate(evidence), dtype=np.float64)
@@ -200,10 +198,10 @@ class BaseMetric(Metric[Any]):
                 f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="mend its calculate"
             ) from error
         if answer.ndim == 0:
-            return Measurement(float(answer))
+            return MetricValue(float(answer))
         if answer.shape != (len(evidence),):
             raise UndefinedError(
                 f"the metric {self.name} returned an array of shape {answer.shape} for {len(evidence)} units",
                 hint="return one number, or one a unit in the order of unit_ids",
             )
-        return Measurement.mean(answer)
+        return MetricValue.mean(answer)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import InputError
-from equipoise.metrics import labels, pairs, ranking, sets, space
+from equipoise.metrics import labels, pairs, ranking, sets, structure
 from equipoise.metrics.base import BaseMetric, Metric
 
 ENTRY_POINTS = "equipoise.metrics"
@@ -21,12 +21,12 @@ BUILT_IN: tuple[Any, ...] = (
     *labels.METRICS,
     *sets.METRICS,
     *pairs.METRICS,
-    *space.METRICS,
+    *structure.METRICS,
 )
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class MetricCatalogue:
     """Metric classes, and instances of ``BaseMetric`` subclasses, by every name they answer to."""
 
     metrics: tuple[Any, ...]
@@ -50,20 +50,18 @@ class Catalogue:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.metrics)
 
-    def with_plugin(self, path: str | Path) -> Catalogue:
+    def with_plugin(self, path: str | Path) -> MetricCatalogue:
         """This catalogue and the metrics that a Python file defines."""
         return self.plus(_from_file(Path(path)), source=str(path))
 
-    def with_entry_points(self) -> Catalogue:
+    def with_entry_points(self) -> MetricCatalogue:
         """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
         from importlib.metadata import entry_points
 
-        found = [
-            metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])
-        ]
+        found = [metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])]
         return self.plus(found, source=f"entry points {ENTRY_POINTS}") if found else self
 
-    def plus(self, metrics: list[Any], *, source: str) -> Catalogue:
+    def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
         """This catalogue and more metrics; a name that is taken is refused."""
         for metric in metrics:
             if self.named(metric.symbol):
@@ -71,13 +69,13 @@ class Catalogue:
                     f"{source} defines a metric {metric.symbol!r}, and there is one of that name already",
                     hint="give it another name",
                 )
-        return Catalogue(self.metrics + tuple(metrics))
+        return MetricCatalogue(self.metrics + tuple(metrics))
 
 
 @lru_cache(maxsize=1)
-def builtin() -> Catalogue:
+def builtin() -> MetricCatalogue:
     """The metrics that come with the program."""
-    return Catalogue(BUILT_IN)
+    return MetricCatalogue(BUILT_IN)
 
 
 def _from_file(path: Path) -> list[Any]:
@@ -90,9 +88,7 @@ def _from_file(path: Path) -> list[Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise InputError(
-            f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}"
-        ) from error
+        raise InputError(f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}") from error
     own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
     try:
         metrics = _instances(own)

@@ -5,22 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import nan
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.base import CorpusMetric, UnitMetric
-from equipoise.metrics.clusterings import (
-    AdjustedRand,
-    Completeness,
-    Homogeneity,
-    MutualInformation,
-    VMeasure,
-)
-from equipoise.types import Bools, Floats, Ints
+from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
 
-ByClass = Literal["weighted", "macro", "micro"]
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats, Ints
+
+ClassAverage = Literal["weighted", "macro", "micro"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,7 @@ def class_counts(labels: Labels) -> ClassCounts:
     """The margins and the diagonal of the confusion matrix, without the matrix."""
     size = len(labels.classes)
     agreed = labels.true[labels.true == labels.predicted]
-    return ClassCounts(
-        *(np.bincount(codes, minlength=size) for codes in (labels.true, labels.predicted, agreed))
-    )
+    return ClassCounts(*(np.bincount(codes, minlength=size) for codes in (labels.true, labels.predicted, agreed)))
 
 
 def _shares(part: Ints, whole: Ints) -> Floats:
@@ -74,13 +68,13 @@ def _shares(part: Ints, whole: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class ClassScore(CorpusMetric[Labels]):
+class ClassAverageMetric(CorpusMetric[Labels]):
     """A score of each class, averaged over the classes that are true or predicted somewhere.
 
     ``weighted`` counts a class by its true units, ``macro`` counts all alike, ``micro`` pools units first.
     """
 
-    average: ByClass = "weighted"
+    average: ClassAverage = "weighted"
 
     evidence = Labels
     undefined = "no units; a class of 0/0 counts as 0"
@@ -102,7 +96,7 @@ class ClassScore(CorpusMetric[Labels]):
 
 
 @dataclass(frozen=True)
-class ClassF1(ClassScore):
+class ClassF1(ClassAverageMetric):
     """For a class, twice its rightly predicted units over its true plus its predicted units; then averaged.
 
     From 0 to 1; 0 where 0/0. Weighted F1 lets frequent classes dominate, macro does not; micro is accuracy.
@@ -124,7 +118,7 @@ class ClassF1(ClassScore):
 
 
 @dataclass(frozen=True)
-class ClassPrecision(ClassScore):
+class ClassPrecision(ClassAverageMetric):
     """For a class, its rightly predicted units over all units predicted as it; then averaged.
 
     From 0 to 1; 0 for a class that is never predicted.
@@ -145,7 +139,7 @@ class ClassPrecision(ClassScore):
 
 
 @dataclass(frozen=True)
-class ClassRecall(ClassScore):
+class ClassRecall(ClassAverageMetric):
     """For a class, its rightly predicted units over all its units; then averaged.
 
     From 0 to 1; weighted recall is accuracy, macro recall gives a rare class the weight of a frequent one.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isnan, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
 from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric
-from equipoise.types import Floats
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
 
 ROUNDING = 1e-9
 """0.8 and 0.7 are 0.1 apart for a reader, and a little more than that in binary."""
@@ -52,9 +55,7 @@ class Pearson(CorpusMetric[Pairs]):
     aliases = ("pearson", "pearsonr", "correlation")
     bounds = (-1.0, 1.0)
     unit = "correlation"
-    formula = (
-        r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
-    )
+    formula = r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
     undefined = "fewer than two pairs, or similarities that are all the same on one side"
     cite = "Pearson, Proceedings of the Royal Society 58, 1895"
 
@@ -97,12 +98,12 @@ class Spearman(CorpusMetric[Pairs]):
 
 
 @dataclass(frozen=True)
-class AbsoluteError(UnitMetric[Pairs]):
+class MeanAbsoluteError(UnitMetric[Pairs]):
     """Mean distance between predicted and expected similarity, whichever is larger.
 
     At least 0, lower is better. It depends on the scale of the model's similarities, unlike a correlation.
 
-    >>> AbsoluteError().measure(Pairs.of([0.5, 1.0], [0.75, 1.0])).value
+    >>> MeanAbsoluteError().measure(Pairs.of([0.5, 1.0], [0.75, 1.0])).value
     0.125
     """
 
@@ -123,12 +124,12 @@ class AbsoluteError(UnitMetric[Pairs]):
 
 
 @dataclass(frozen=True)
-class SquaredError(CorpusMetric[Pairs]):
+class RootMeanSquaredError(CorpusMetric[Pairs]):
     """Square root of the mean squared difference between predicted and expected similarity.
 
     At least 0, lower is better; never below the mean absolute error, and above it when errors are unequal.
 
-    >>> SquaredError().measure(Pairs.of([0.5, 0.0], [0.5, 1.0])).value
+    >>> RootMeanSquaredError().measure(Pairs.of([0.5, 0.0], [0.5, 1.0])).value
     0.7071067811865476
     """
 
@@ -151,12 +152,12 @@ class SquaredError(CorpusMetric[Pairs]):
 
 
 @dataclass(frozen=True)
-class Within(UnitMetric[Pairs]):
+class WithinTolerance(UnitMetric[Pairs]):
     """1 for a pair whose predicted similarity is at most ``tolerance`` from the expected one, else 0.
 
     From 0 to 1. A difference of exactly the tolerance counts as within.
 
-    >>> Within().measure(Pairs.of([0.8, 0.1], [0.7, 0.9])).value
+    >>> WithinTolerance().measure(Pairs.of([0.8, 0.1], [0.7, 0.9])).value
     0.5
     """
 
@@ -180,4 +181,4 @@ class Within(UnitMetric[Pairs]):
         return near.astype(np.float64)
 
 
-METRICS = (Pearson, Spearman, AbsoluteError, SquaredError, Within)
+METRICS = (Pearson, Spearman, MeanAbsoluteError, RootMeanSquaredError, WithinTolerance)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics import functions
-from equipoise.metrics.base import DOWN, Measurement, Metric, UnitMetric
-from equipoise.types import Floats
+from equipoise.metrics import ranking_functions
+from equipoise.metrics.base import DOWN, Metric, MetricValue, UnitMetric
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
 
 _INF = float("inf")
 
@@ -45,7 +47,7 @@ class ReciprocalRank(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """One over the best rank."""
-        return functions.reciprocal_rank(evidence, self.k)
+        return ranking_functions.reciprocal_rank(evidence, self.k)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class HitRate(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """Whether the top k hold an answer."""
-        return functions.hit(evidence, self.k or 1)
+        return ranking_functions.hit_rate(evidence, self.k or 1)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Precision(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """The share of the top k that is relevant."""
-        return functions.found_within(evidence, self.k or 1) / (self.k or 1)
+        return ranking_functions.n_relevant_within(evidence, self.k or 1) / (self.k or 1)
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Recall(RankingMetric):
         """The share of the relevant items that the top k hold."""
         k = self.k or 1
         most = np.minimum(evidence.counts, k) if self.capped else evidence.counts
-        return functions.found_within(evidence, k) / np.maximum(most, 1)
+        return ranking_functions.n_relevant_within(evidence, k) / np.maximum(most, 1)
 
 
 @dataclass(frozen=True)
@@ -137,15 +139,15 @@ class AveragePrecision(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """Average precision."""
-        return functions.average_precision(evidence, self.k, capped=self.norm == "min")
+        return ranking_functions.average_precision(evidence, self.k, capped=self.norm == "min")
 
 
 @dataclass(frozen=True)
-class DiscountedGain(RankingMetric):
+class NDCG(RankingMetric):
     """Gain over log2(rank + 1), summed within k, over the same sum for the ideal order of all relevant items.
 
     >>> ranking = Ranking.from_ranks([1, 3, 7, 15], candidates=20)
-    >>> round(DiscountedGain(10).measure(ranking).value, 3)
+    >>> round(NDCG(10).measure(ranking).value, 3)
     0.458
     """
 
@@ -160,7 +162,7 @@ class DiscountedGain(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """Normalised discounted gain."""
-        return functions.discounted_gain(evidence, self.k, exponential=self.gain == "exp")
+        return ranking_functions.ndcg(evidence, self.k, exponential=self.gain == "exp")
 
 
 def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
@@ -196,7 +198,7 @@ class MeanRank(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """The mean rank of each unit's relevant items."""
-        return functions.mean_rank(evidence, filtered=self.filtered)
+        return ranking_functions.mean_rank(evidence, filtered=self.filtered)
 
     def weights(self, evidence: Ranking) -> Floats | None:
         """Over items, a unit counts as often as it has relevant items."""
@@ -233,19 +235,19 @@ class MedianRank(Metric[Ranking]):
         """No rank is below the last candidate."""
         return _rank_bounds(evidence)
 
-    def measure(self, evidence: Ranking) -> Measurement:
+    def measure(self, evidence: Ranking) -> MetricValue:
         """The median over items or over units."""
         if self.over == "units":
-            ranks = functions.median_rank(evidence, filtered=self.filtered)
+            ranks = ranking_functions.median_rank(evidence, filtered=self.filtered)
             ranks = ranks[~np.isnan(ranks)]
         else:
-            ranks = functions.complete_ranks(evidence, filtered=self.filtered)
+            ranks = ranking_functions.complete_ranks(evidence, filtered=self.filtered)
         median = float(np.median(ranks)) if len(ranks) else float("nan")
-        return Measurement(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
+        return MetricValue(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
 
 
 @dataclass(frozen=True)
-class MaxOntologySimilarity(RankingMetric):
+class MaxSimilarity(RankingMetric):
     """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved one.
 
     It needs evidence that carries the similarity of what else was retrieved (``Ranking.near``).
@@ -261,7 +263,7 @@ class MaxOntologySimilarity(RankingMetric):
 
     def per_unit(self, evidence: Ranking) -> Floats:
         """The nearest miss, or 1 for a hit."""
-        return functions.largest_similarity(evidence, self.k or 1)
+        return ranking_functions.max_similarity(evidence, self.k or 1)
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """What random candidates earn where the evidence knows it, else the mean over shuffled evidence.
@@ -284,11 +286,11 @@ def _full_depth(ranking: Ranking) -> Ranking:
 METRICS = (
     ReciprocalRank,
     HitRate,
-    DiscountedGain,
+    NDCG,
     AveragePrecision,
     Precision,
     Recall,
     MeanRank,
     MedianRank,
-    MaxOntologySimilarity,
+    MaxSimilarity,
 )

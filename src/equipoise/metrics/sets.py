@@ -4,15 +4,163 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from equipoise.evidence.sets import Sets
-from equipoise.metrics.base import Measurement, UnitMetric
-from equipoise.metrics.deals import dealt, dealt_orders, expected_hits
-from equipoise.metrics.overlap import Mode, Overlap, overlap
-from equipoise.types import Floats, Ints
+from equipoise.errors import UndefinedError
+from equipoise.evidence.sets import Sets, TermSets
+from equipoise.metrics.base import MetricValue, UnitMetric
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats, Ints
+
+# What gold and predicted sets of documents have in common, counted document by document.
+
+Mode = Literal["strict", "present", "id"]
+
+
+class SetOverlap(NamedTuple):
+    """For each document: hits (parts of hits, where credit is given), gold entries, predicted entries."""
+
+    hits: Floats
+    gold: Ints | Floats
+    predicted: Ints | Floats
+
+
+def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> SetOverlap:
+    """What gold and predicted sets have in common, after ``mode`` has said what an entry is.
+
+    ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
+    ``id``: a term, whatever was asserted of it. What was counted once is kept with the sets: matching one
+    to one is slow, and a bootstrap asks for the same documents again and again.
+    """
+    if (mode, soft) in sets.counted:
+        return SetOverlap(*sets.counted[mode, soft])
+    found = _overlap(sets, mode, soft)
+    sets.counted[mode, soft] = tuple(found)
+    return found
+
+
+def _overlap(sets: Sets, mode: Mode, soft: bool) -> SetOverlap:
+    gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
+    hits = soft_hits(gold, predicted, sets) if soft else exact_hits(gold, predicted, sets)
+    return SetOverlap(hits, gold.sizes, predicted.sizes)
+
+
+def select_mode(side: TermSets, mode: Mode) -> TermSets:
+    """The entries that count in this mode; assertions that do not matter become 0."""
+    if mode == "strict":
+        return side
+    if mode == "present":
+        return side.where(side.assertions == 0)
+    # Entries are sorted by term within a document, so repeated terms stand side by side.
+    repeated = np.zeros(len(side.terms), dtype=bool)
+    documents = side.documents
+    repeated[1:] = (side.terms[1:] == side.terms[:-1]) & (documents[1:] == documents[:-1])
+    return side.where(~repeated)._replace(assertions=np.zeros(int((~repeated).sum()), dtype=np.int64))
+
+
+def exact_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
+    """How many predicted entries of each document are gold."""
+    terms, assertions = max(1, len(sets.terms)), len(sets.assertions)
+    wanted, given = ((side.documents * terms + side.terms) * assertions + side.assertions for side in (gold, predicted))
+    found: Bools = np.isin(given, wanted)
+    return np.bincount(predicted.documents[found], minlength=len(sets)).astype(np.float64)
+
+
+def soft_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
+    """The largest total credit of any one-to-one matching in each document."""
+    documents = np.arange(len(sets))
+    return pair_credits(gold, predicted, documents, documents, sets)
+
+
+def pair_credits(gold: TermSets, predicted: TermSets, wanted: Ints, given: Ints, sets: Sets) -> Floats:
+    """The same for the gold of documents ``wanted`` and the predictions of documents ``given``, in pairs.
+
+    Exact matches are not fixed first: two near misses may together earn more than one hit.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if sets.credit is None:
+        raise UndefinedError(
+            "soft scores need to know what a near miss earns, and these sets carry no credit",
+            hint="sets.with_credit(similarity) adds it; without soft only exact terms count",
+        )
+    hits = np.zeros(len(wanted))
+    for pair in np.flatnonzero((gold.sizes[wanted] > 0) & (predicted.sizes[given] > 0)):
+        rows = slice(*gold.offsets[wanted[pair] : wanted[pair] + 2])
+        columns = slice(*predicted.offsets[given[pair] : given[pair] + 2])
+        matrix = sets.credit.between(gold.terms[rows], predicted.terms[columns], len(sets.terms))
+        # Nothing is earned across assertions.
+        matrix = np.where(gold.assertions[rows, None] == predicted.assertions[columns], matrix, 0.0)
+        if matrix.any():
+            hits[pair] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
+    return hits
+
+
+# Predicted sets dealt to the documents at random: what precision, recall and F1 are by luck.
+
+MIN_PERMUTATIONS = 20
+N_PERMUTATIONS = 200
+"""How many deals there are at least, where documents are few."""
+PAIRS = 20_000
+"""How many pairs of a gold and a predicted set are matched; with fewer in all, every one is."""
+
+
+def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
+    """Deals, a row each: which document's predictions every document gets.
+
+    A round is a random order and its rotations, in which every document gets every set once; so where a whole
+    round can be afforded, sums over documents have no error of drawing.
+
+    >>> random_assignments(3, np.random.default_rng(0)).shape
+    (201, 3)
+    """
+    whole = documents**2 <= PAIRS
+    turns = documents if whole else max(MIN_PERMUTATIONS, PAIRS // documents)
+    rounds = -(-N_PERMUTATIONS // documents) if whole else 1
+    places = np.arange(documents)
+    parts = []
+    for _ in range(rounds):
+        order = rng.permutation(documents)
+        shifts = np.arange(documents) if whole else rng.choice(documents, size=turns, replace=False)
+        parts.append(order[(places + shifts[:, None]) % documents])
+    return np.concatenate(parts)
+
+
+def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False) -> SetOverlap:
+    """Hits, gold and predicted entries by deal and document; kept with the sets, since matching is slow."""
+    key = (mode, soft, orders.tobytes())
+    if key not in sets.dealt:
+        gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
+        hits = (
+            _soft(gold, predicted, orders, sets)
+            if soft
+            else np.array([exact_hits(gold, predicted.take(order), sets) for order in orders])
+        )
+        sets.dealt[key] = SetOverlap(hits, np.tile(gold.sizes, (len(orders), 1)), predicted.sizes[orders])
+    found: SetOverlap = sets.dealt[key]
+    return found
+
+
+def expected_hits(sets: Sets, mode: Mode) -> float:
+    """The mean number of exact hits over all deals: every gold set meets every predicted one alike often."""
+    entries = max(1, len(sets.terms)) * len(sets.assertions)
+    wanted, given = (
+        np.bincount(side.terms * len(sets.assertions) + side.assertions, minlength=entries)
+        for side in (select_mode(sets.gold, mode), select_mode(sets.predicted, mode))
+    )
+    return float(wanted @ given / len(sets))
+
+
+def _soft(gold: TermSets, predicted: TermSets, orders: Ints, sets: Sets) -> Floats:
+    """Every pair that any deal makes is matched once."""
+    documents = len(sets)
+    pairs, back = np.unique(np.arange(documents) * documents + orders, return_inverse=True)
+    earned = pair_credits(gold, predicted, pairs // documents, pairs % documents, sets)
+    return np.asarray(earned[back].reshape(orders.shape))
+
 
 OverDocuments = Literal["micro", "macro", "weighted"]
 AVERAGES: tuple[OverDocuments, ...] = get_args(OverDocuments)
@@ -20,7 +168,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True)
-class SetScore(UnitMetric[Sets]):
+class SetAverageMetric(UnitMetric[Sets]):
     """A ratio of hits in each document, averaged over documents.
 
     ``micro`` pools the entries of all documents first; ``macro`` is the mean over documents; ``weighted``
@@ -34,7 +182,7 @@ class SetScore(UnitMetric[Sets]):
     evidence = Sets
 
     @abstractmethod
-    def ratio(self, counts: Overlap) -> Floats:
+    def ratio(self, counts: SetOverlap) -> Floats:
         """The score of each document; NaN for 0/0."""
 
     def per_unit(self, evidence: Sets) -> Floats:
@@ -56,7 +204,7 @@ class SetScore(UnitMetric[Sets]):
 
     def of_sums(self, sums: Floats) -> Floats:
         """The micro average of each row of sums; NaN for 0/0."""
-        return self.ratio(Overlap(*sums.T))
+        return self.ratio(SetOverlap(*sums.T))
 
     @property
     def chance_stream(self) -> str:
@@ -70,24 +218,24 @@ class SetScore(UnitMetric[Sets]):
         """
         if not len(evidence):
             return float("nan")
-        deals = dealt_orders(len(evidence), rng)
-        counts = dealt(evidence, self.mode, deals, soft=self.soft)
+        deals = random_assignments(len(evidence), rng)
+        counts = permuted_overlap(evidence, self.mode, deals, soft=self.soft)
         if self.average != "micro":
             values = self.ratio(counts)
             shares = counts.gold if self.average == "weighted" else np.ones_like(counts.gold)
             return _mean_of_means(values, np.where(np.isnan(values), 0, shares))
         hits = expected_hits(evidence, self.mode)
         if self.soft:
-            exact = dealt(evidence, self.mode, deals, soft=False)
+            exact = permuted_overlap(evidence, self.mode, deals, soft=False)
             hits += float((counts.hits - exact.hits).sum(axis=1).mean())
         return float(self.of_sums(np.array([[hits, counts.gold[0].sum(), counts.predicted[0].sum()]]))[0])
 
-    def measure(self, evidence: Sets) -> Measurement:
+    def measure(self, evidence: Sets) -> MetricValue:
         """The average. Micro has no per-document parts: how much a document counts there depends on the
         system as well, so that two systems could not be paired by document."""
         if self.average != "micro":
             return super().measure(evidence)
-        return Measurement(float(self.of_sums(self.addends(evidence).sum(axis=0, keepdims=True))[0]))
+        return MetricValue(float(self.of_sums(self.addends(evidence).sum(axis=0, keepdims=True))[0]))
 
 
 def _mean_of_means(values: Floats, weights: Floats) -> float:
@@ -104,7 +252,7 @@ def _shares(part: Floats, whole: Ints | Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class SetPrecision(SetScore):
+class SetPrecision(SetAverageMetric):
     """Predicted entries that are gold, over predicted entries.
 
     From 0 to 1; undefined for a document without predictions.
@@ -119,18 +267,16 @@ class SetPrecision(SetScore):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
-    undefined_remedy = (
-        "lower the threshold if no document should stay without a prediction, or read recall too"
-    )
+    undefined_remedy = "lower the threshold if no document should stay without a prediction, or read recall too"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
-    def ratio(self, counts: Overlap) -> Floats:
+    def ratio(self, counts: SetOverlap) -> Floats:
         """Hits among predictions."""
         return _shares(counts.hits, counts.predicted)
 
 
 @dataclass(frozen=True)
-class SetRecall(SetScore):
+class SetRecall(SetAverageMetric):
     """Gold entries that are predicted, over gold entries.
 
     From 0 to 1; undefined for a document without gold. The weighted average equals the micro one.
@@ -147,13 +293,13 @@ class SetRecall(SetScore):
     undefined = "a document without gold terms"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
-    def ratio(self, counts: Overlap) -> Floats:
+    def ratio(self, counts: SetOverlap) -> Floats:
         """Hits among gold."""
         return _shares(counts.hits, counts.gold)
 
 
 @dataclass(frozen=True)
-class SetF1(SetScore):
+class SetF1(SetAverageMetric):
     """Twice the predicted entries that are gold, over gold plus predicted entries.
 
     From 0 to 1; undefined for a document with neither. The macro average is the mean of the documents' F1,
@@ -172,7 +318,7 @@ class SetF1(SetScore):
     undefined_remedy = "nothing was there and nothing was found: leave them out, or annotate them"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
-    def ratio(self, counts: Overlap) -> Floats:
+    def ratio(self, counts: SetOverlap) -> Floats:
         """Hits against both sides together."""
         return _shares(2 * counts.hits, counts.gold + counts.predicted)
 

@@ -1,1 +1,1 @@
-"""Finished results as people read them."""
+"""The page as data: what a report says, before anybody decides how it looks."""

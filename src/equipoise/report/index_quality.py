@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from equipoise.report.table import Column, FittedTable
-from equipoise.report.terminal import Paragraph, heading
-from equipoise.stats.numbers import count, decimals, figure, percent, span
-from equipoise.stats.result import Estimate, Result
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, n_decimals
+
+if TYPE_CHECKING:
+    from equipoise.stats.result import Estimate, Result
 
 _UNITS = {"fraction": "", "queries a second": "queries/s"}
 """Units as they stand beside a figure: a share needs none."""
 
 
-def index_quality_report(
-    result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False
-) -> list[Any]:
+def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Any]:
     """A title, a line a figure, and sentences on how they were measured."""
     recall, *_ = result.estimates.values()
     vectors = int(result.settings["vectors"])
     rows = [_cells(each) for each in result.estimates.values()]
     names, values, units, reaches, n = zip(*rows, strict=True)
-    table = FittedTable(
+    table = TerminalTable(
         [
-            Column("figure", names),
-            Column("estimate", values, right=True),
-            Column("unit", units),
-            Column(f"{percent(recall.interval.level)} interval", reaches, right=True, rank=1),
-            Column("n", n, right=True, rank=2),
+            ReportColumn("figure", names),
+            ReportColumn("estimate", values, right=True),
+            ReportColumn("unit", units),
+            ReportColumn(f"{format_percent(recall.interval.level)} interval", reaches, right=True, rank=1),
+            ReportColumn("n", n, right=True, rank=2),
         ]
     )
-    parts: list[Any] = [heading(f"{result.system} on {count(vectors)} vectors"), Paragraph(""), table]
+    parts: list[Any] = [heading(f"{result.system} on {format_count(vectors)} vectors"), Paragraph(""), table]
     if quiet:
         return parts
     return [
@@ -44,13 +43,13 @@ def index_quality_report(
 
 
 def _cells(estimate: Estimate) -> tuple[str, ...]:
-    places = decimals(estimate.interval) if estimate.interval.known else _places(estimate.value)
+    places = n_decimals(estimate.interval) if estimate.interval.known else _places(estimate.value)
     return (
         estimate.metric,
-        figure(estimate.value, places),
+        format_value(estimate.value, places),
         _UNITS.get(estimate.unit, estimate.unit),
-        span(estimate.interval, places) if estimate.interval.known else "n/a",
-        count(estimate.n),
+        format_interval(estimate.interval, places) if estimate.interval.known else "n/a",
+        format_count(estimate.n),
     )
 
 
@@ -74,7 +73,8 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
     complete = int((column == 1.0).sum())
     kind = "compares with every vector" if exact else "is approximate"
     return (
-        f"The store {kind}; it missed nothing for {count(complete)} of {count(recall.n)} queries, and random "
+        f"The store {kind}; it missed nothing for {format_count(complete)} of {format_count(recall.n)} "
+        f"queries, and random "
         f"answers would find {recall.chance:.2g}. It was filled in {cost['fill_seconds']:.3g} s and ready "
         f"{cost['build_seconds']:.3g} s later; exact search of the same vectors took "
         f"{cost['exact_seconds']:.3g} s for all queries. Latency is that of one query at a time as this "

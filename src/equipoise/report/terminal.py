@@ -1,24 +1,28 @@
-"""The screen: how wide it is, whether it has colours, and paragraphs for it."""
+"""Tables that fit: when the terminal is narrow, names are shortened and lesser columns give way."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from equipoise.report.inert import inert
+from equipoise.report.escaping import inert
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-UNFOLDED = 10_000
+# The screen: how wide it is, whether it has colours, and paragraphs for it.
+
+PIPE_WIDTH = 10_000
 """The width of a pipe: one sentence stays one line there."""
 
-READABLE = 100
+MAX_TEXT_WIDTH = 100
 """Paragraphs are not wider than this, however wide the screen is."""
 
-ROOMY = UNFOLDED - 1
+WIDE = PIPE_WIDTH - 1
 """A width at which no table has to shorten anything, and paragraphs are folded."""
 
 
@@ -38,7 +42,7 @@ def console(stream: TextIO, width: int | None = None) -> Console:
     folded = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return InertConsole(
         file=stream,
-        width=width or (None if folded else UNFOLDED),
+        width=width or (None if folded else PIPE_WIDTH),
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
@@ -64,7 +68,7 @@ class Paragraph:
         from rich.cells import cell_len
         from rich.text import Text
 
-        width = min(options.max_width, UNFOLDED if options.max_width >= UNFOLDED else READABLE)
+        width = min(options.max_width, PIPE_WIDTH if options.max_width >= PIPE_WIDTH else MAX_TEXT_WIDTH)
         room = max(20, width - self.indent - cell_len(self.lead))
         first = Text(f"{' ' * self.indent}{self.lead}", style=self.mark)
         lines = Text(self.text, style=self.style).wrap(console, room)
@@ -74,7 +78,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
+class CodeLine:
     """A line that must stay one line, such as code to be copied; the terminal may fold it, we do not."""
 
     text: str
@@ -90,3 +94,177 @@ class Verbatim:
 def heading(text: str) -> Paragraph:
     """The title of a part of a report."""
     return Paragraph(text, style="bold")
+
+
+GAP = 2
+ELLIPSIS = "…"
+SHORTEST = {"middle": 10, "end": 16}
+"""How short a column may become that loses the middle of names, or the end of texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportColumn:
+    """A head and its cells. ``rank`` 0 always stays; of the others the largest goes first.
+
+    A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts; one that is
+    an ``extra`` is shown only where there is room without shortening the others.
+    """
+
+    head: str
+    cells: Sequence[str]
+    right: bool = False
+    rank: int = 0
+    shortens: Literal["", "middle", "end"] = ""
+    extra: bool = False
+
+    @property
+    def width(self) -> int:
+        """How wide its widest entry is on a screen."""
+        return max(map(display_width, (self.head, *self.cells)))
+
+    @property
+    def slack(self) -> int:
+        """By how much it may be shortened; different names stay different."""
+        if not self.shortens:
+            return 0
+        least = max(SHORTEST[self.shortens], display_width(self.head))
+        if self.shortens == "middle":
+            different = len(set(self.cells))
+            fits = range(least, self.width)
+            least = next((at for at in fits if len(set(self.narrowed(at).cells)) == different), self.width)
+        return max(0, self.width - least)
+
+    def narrowed(self, width: int) -> ReportColumn:
+        """The same column with its cells cut to a width."""
+        return replace(self, cells=[shorten(cell, width, self.shortens) for cell in self.cells])
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalTable:
+    """Columns side by side under their heads; never folded.
+
+    ``otherwise`` says how to see what a narrow terminal leaves out.
+    """
+
+    columns: Sequence[ReportColumn]
+    otherwise: str = "widen the terminal or use --json"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw what fits, and name what does not."""
+        from rich.text import Text
+
+        shown, left_out = fit_columns(self.columns, options.max_width)
+        widths = [column.width for column in shown]
+        rule = "-" if options.ascii_only else "─"
+        lines = [
+            Text(_line([column.head for column in shown], shown, widths), style="bold"),
+            Text(rule * total_width(shown)),
+            *(Text(_line(cells, shown, widths)) for cells in zip(*(each.cells for each in shown), strict=True)),
+        ]
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+            yield line
+        if left_out:
+            heads = ", ".join(column.head for column in left_out)
+            yield Paragraph(f"(too narrow for: {heads}; {self.otherwise})", style="dim")
+
+
+def _line(cells: Sequence[str], columns: Sequence[ReportColumn], widths: Sequence[int]) -> str:
+    """The cells of a row, each as wide as its column; nothing trails."""
+    from rich.cells import cell_len
+
+    padded = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        blanks = " " * (width - cell_len(cell))
+        padded.append(blanks + cell if column.right else cell + blanks)
+    return (" " * GAP).join(padded).rstrip()
+
+
+def fit_columns(columns: Sequence[ReportColumn], width: int) -> tuple[list[ReportColumn], list[ReportColumn]]:
+    """The columns that fit into the width, names shortened if need be, and those to be missed.
+
+    >>> wide = ReportColumn("system", ["a-very-long-name-indeed"], shortens="middle")
+    >>> shown, left_out = fit_columns([wide, ReportColumn("n", ["12"]), ReportColumn("rank", ["1"], rank=1)], 16)
+    >>> [column.head for column in shown], shown[0].cells, [column.head for column in left_out]
+    (['system', 'n'], ['a-very…ndeed'], ['rank'])
+    """
+    shown, dropped = list(columns), []
+    while True:
+        excess = total_width(shown) - width
+        droppable = [column for column in shown if column.rank]
+        extras = [column for column in droppable if column.extra]
+        # Extras may be shortened for their own sake, never the others for the sake of an extra.
+        slack = sum(column.slack for column in extras or shown)
+        if excess <= slack or len(shown) == 1:
+            break
+        # What always stays gives way from the right when there is nothing else to drop: a column that is
+        # named as missing serves better than half a figure.
+        least = max(extras or droppable, key=lambda column: column.rank) if droppable else shown[-1]
+        shown.remove(least)
+        dropped.append(least)
+    missed = [column for column in columns if column in dropped]
+    return _narrowed(shown, total_width(shown) - width), missed
+
+
+def total_width(columns: Sequence[ReportColumn]) -> int:
+    """The width of the table that these columns make."""
+    return sum(column.width for column in columns) + GAP * (len(columns) - 1)
+
+
+def _narrowed(columns: list[ReportColumn], excess: int) -> list[ReportColumn]:
+    """Take the excess away from the columns that can be shortened, extras first, then the widest."""
+    slack = [column.slack for column in columns]
+    widths = [column.width for column in columns]
+    while excess > 0 and any(slack):
+        at = max((at for at, left in enumerate(slack) if left), key=lambda at: (columns[at].extra, widths[at]))
+        slack[at] -= 1
+        widths[at] -= 1
+        excess -= 1
+    return [
+        column if column.width == width else column.narrowed(width)
+        for column, width in zip(columns, widths, strict=True)
+    ]
+
+
+def display_width(text: str) -> int:
+    """How many columns of a screen a text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def shorten(text: str, width: int, what: str = "middle") -> str:
+    """A name without its middle, since beginnings and ends tell names apart; or a text without its end.
+
+    >>> shorten("all-MiniLM-L6-v2", 11), shorten("mean reciprocal rank", 11, "end")
+    ('all-M…L6-v2', 'mean recip…')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= width:
+        return text
+    tail = (width - 1) // 2 if what == "middle" else 0
+    end = text[len(text) - tail :]
+    while cell_len(end) > tail:
+        end = end[1:]
+    return f"{set_cell_size(text, width - 1 - tail).rstrip()}{ELLIPSIS}{end}"
+
+
+# Reports as plain text, for whoever asks for a string or has no command line.
+
+
+def render_text(*parts: Any) -> str:
+    """Tables and paragraphs as text, whatever screen there is: tables whole, paragraphs folded, no colours.
+
+    >>> from equipoise.report.terminal import heading
+    >>> render_text(heading("Results"))
+    'Results\\n'
+    """
+    stream = StringIO()
+    console(stream, WIDE).print(*parts, sep="\n", crop=False)
+    return stream.getvalue()
+
+
+def print_text(text: str) -> None:
+    """Write a text to standard output."""
+    sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))

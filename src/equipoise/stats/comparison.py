@@ -6,45 +6,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from math import isfinite, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
-from equipoise.metrics.base import Metric
-from equipoise.stats.bands import Bands, rank_intervals, resampled_ranks, tie_bands
-from equipoise.stats.contrast import (
+from equipoise.report.notebook import comparison_html
+from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
+from equipoise.stats.bootstrap import id_order
+from equipoise.stats.contrasts import (
     NO_POWER,
-    Column,
     Contrast,
+    MetricColumn,
     Question,
     difference_bounds,
     unit_contrasts,
-    untestable,
+    why_not_testable,
 )
-from equipoise.stats.corpus_contrast import JointScores, corpus_contrasts, joint_scores
-from equipoise.stats.corpus_interval import DEFINED_SHARE
-from equipoise.stats.draws import id_order
-from equipoise.stats.family import CORRECTIONS, adjust
-from equipoise.stats.interval import Bounds, checked_level
-from equipoise.stats.notebook import comparison_html
-from equipoise.stats.paired import TESTS, find_test
-from equipoise.stats.pairing import Pairing, pair_results
+from equipoise.stats.corpus_intervals import DEFINED_SHARE
+from equipoise.stats.corrections import CORRECTIONS, adjust
+from equipoise.stats.intervals import Bounds, checked_level
+from equipoise.stats.mean_intervals import UNBOUNDED
+from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.planning import adjustment, units_to_show_best, with_power
-from equipoise.stats.power import Planned
-from equipoise.stats.redrawn import REDRAWN_P, errors_of, redrawn_scores, with_redrawn_errors
-from equipoise.stats.resample import UNBOUNDED
-from equipoise.stats.result import Estimate, Result
-from equipoise.stats.swaps import RANDOMISATION, Summed, Swaps
-from equipoise.stats.terms import refuse_unlike
-from equipoise.stats.uninformative import why_uninformative
-from equipoise.stats.verdict import sentences
+from equipoise.stats.resampled_contrasts import (
+    REDRAWN_P,
+    JointResamples,
+    bootstrap_errors_of,
+    corpus_contrasts,
+    resample_jointly,
+    resampled_scores,
+    with_tuning_uncertainty,
+)
+from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
+from equipoise.stats.verdict import verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
-UNEQUAL_TERMS = "EQ203"
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.stats.power import PowerEstimate
+    from equipoise.stats.result import Estimate, Result
+
+UNEQUAL_TUNING = "EQ203"
 """The code of the finding that systems were not tuned alike, which no verdict may pass over."""
 
-NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TERMS}), so this may be a difference of effort."
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so this may be a difference of effort."
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Comparison:
     question: Question
     correction: str
     findings: tuple[Finding, ...] = ()
-    needed_for_best: Planned = NO_POWER
+    needed_for_best: PowerEstimate = NO_POWER
 
     @property
     def alpha(self) -> float:
@@ -99,22 +105,20 @@ class Comparison:
     @property
     def flips(self) -> int | None:
         """How many random flips the p values on the primary metric rest on; None where they rest on none."""
-        title = find_test(RANDOMISATION).title
+        title = get_test(RANDOMISATION).title
         return self.question.flips if self.test_on(self.primary) == title else None
 
     def test_on(self, metric: str) -> str:
         """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
         made = {each.test for each in self.contrasts if each.metric == metric and each.test}
         name = made.pop() if len(made) == 1 else self.question.test
-        return find_test(name).title if name in TESTS else name
+        return get_test(name).title if name in TESTS else name
 
     @property
     def order(self) -> tuple[str, ...]:
         """The systems from best to worst on the primary metric; those without a score last."""
         sign = -1 if self.better == Direction.UP else 1
-        return tuple(
-            sorted(self.systems, key=lambda name: (isnan(self.scores[name]), sign * self.scores[name]))
-        )
+        return tuple(sorted(self.systems, key=lambda name: (isnan(self.scores[name]), sign * self.scores[name])))
 
     @property
     def tied_with_leader(self) -> tuple[str, ...]:
@@ -174,16 +178,14 @@ class Comparison:
         """
         found = [why_uninformative(self, noun)]
         if not found[0] or self._significant:
-            found.append(sentences(self, noun))
-        if any(finding.code == UNEQUAL_TERMS for finding in self.findings):
+            found.append(verdict_text(self, noun))
+        if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
             found.append(NOT_ALIKE)
         return " ".join(filter(None, found))
 
     @property
     def _significant(self) -> bool:
-        return any(
-            each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts
-        )
+        return any(each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""
@@ -246,11 +248,11 @@ def compare_results(
     first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
     results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
     """
-    find_test(test)
+    get_test(test)
     adjust([], correction)
     question = Question(test, checked_level(level), flips, resamples, seed).checked()
-    pairing = pair_results(results)
-    refuse_unlike(pairing.results)
+    pairing = align_results(results)
+    check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
     contrasts, resampled = _contrasts(pairing, names, primary, question, metric_objects or {})
@@ -262,20 +264,18 @@ def compare_results(
 
 
 def _contrasts(
-    pairing: Pairing,
+    pairing: AlignedResults,
     names: Sequence[str],
     primary: str,
     question: Question,
     known: Mapping[str, Metric[Any]],
-) -> tuple[list[Contrast], dict[str, JointScores | None]]:
+) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
     """All pairs on all metrics, and the resampled scores of those that are no means."""
     columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
     _refuse_untestable(columns, primary, pairing, question.test)
     results = {result.system: result for result in pairing.results}
-    contrasts = with_redrawn_errors(
-        unit_contrasts(columns, pairing.systems, pairing.clusters, question), results
-    )
-    resampled: dict[str, JointScores | None] = {}
+    contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, question), results)
+    resampled: dict[str, JointResamples | None] = {}
     for name in names:
         if not pairing.has_parts(name):
             resampled[name] = _joint(pairing, known.get(name), question)
@@ -286,15 +286,15 @@ def _contrasts(
                 level=question.level,
                 bounds=difference_bounds(_bounds(pairing, name, known)) or UNBOUNDED,
             )
-            contrasts += with_redrawn_errors(seen, results)
+            contrasts += with_tuning_uncertainty(seen, results)
     return contrasts, resampled
 
 
 def _comparison(
-    pairing: Pairing,
+    pairing: AlignedResults,
     primary: str,
     contrasts: Mapping[str, Sequence[Contrast]],
-    resampled: Mapping[str, JointScores | None],
+    resampled: Mapping[str, JointResamples | None],
     question: Question,
     correction: str,
 ) -> Comparison:
@@ -328,12 +328,10 @@ def _comparison(
     )
 
 
-def _chosen(pairing: Pairing, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
+def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
     """The metrics to compare: those asked for, else all that every system has; the primary among them."""
     shared = [
-        name
-        for name in pairing.results[0].estimates
-        if all(name in result.estimates for result in pairing.results)
+        name for name in pairing.results[0].estimates if all(name in result.estimates for result in pairing.results)
     ]
     names = list(dict.fromkeys(shared if metrics is None else metrics))
     if primary is not None and primary not in names:
@@ -348,12 +346,12 @@ def _chosen(pairing: Pairing, metrics: Sequence[str] | None, primary: str | None
     return names
 
 
-def _column(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Column:
+def _column(pairing: AlignedResults, name: str, known: Mapping[str, Metric[Any]]) -> MetricColumn:
     better = pairing.results[0].estimates[name].better
-    return Column(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, known))
+    return MetricColumn(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, known))
 
 
-def _bounds(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
+def _bounds(pairing: AlignedResults, name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
     """The values of a metric that are possible on this evidence."""
     if name not in known:
         return UNBOUNDED
@@ -363,17 +361,15 @@ def _bounds(pairing: Pairing, name: str, known: Mapping[str, Metric[Any]]) -> Bo
     return min(low for low, _ in reaches), max(high for _, high in reaches)
 
 
-def _refuse_untestable(columns: Sequence[Column], primary: str, pairing: Pairing, test: str) -> None:
+def _refuse_untestable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
     """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
     for column in columns:
-        reason = untestable(column, pairing.clusters, test)
+        reason = why_not_testable(column, pairing.clusters, test)
         if column.metric == primary and reason:
-            raise UndefinedError(
-                f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'"
-            )
+            raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
 
 
-def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> JointScores | None:
+def _joint(pairing: AlignedResults, metric: Metric[Any] | None, question: Question) -> JointResamples | None:
     evidence = pairing.evidence()
     if metric is None or evidence is None:
         return None
@@ -381,10 +377,10 @@ def _joint(pairing: Pairing, metric: Metric[Any] | None, question: Question) -> 
     evidence = [each.take(order) for each in evidence]
     clusters = None if pairing.clusters is None else pairing.clusters[order]
     swaps = None
-    if question.test == RANDOMISATION and isinstance(metric, Summed):
+    if question.test == RANDOMISATION and isinstance(metric, SumMetric):
         addends = [metric.addends(each) for each in evidence]
-        swaps = Swaps.of(metric, addends, clusters, question.flips, question.rng(4))
-    return joint_scores(
+        swaps = SwapTest.of(metric, addends, clusters, question.flips, question.rng(4))
+    return resample_jointly(
         metric,
         evidence,
         clusters=clusters,
@@ -407,7 +403,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
         return f"no pair tested on {metric}"
     made = {each.test for each in contrasts if each.test} - set(TESTS)
     redrawn = "".join(f", p from the {test}" for test in sorted(made))
-    if sum(errors_of(result, metric) is not None for result in results) > 1:
+    if sum(bootstrap_errors_of(result, metric) is not None for result in results) > 1:
         redrawn += f", {REDRAWN_P}"
     if tested == 1:
         return f"one pair on {metric}{redrawn}, nothing to correct for"
@@ -415,7 +411,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     return f"{title} over the {tested} pairs on {metric}{redrawn}"
 
 
-def _scores(pairing: Pairing, metric: str) -> Floats:
+def _scores(pairing: AlignedResults, metric: str) -> Floats:
     """Each system's figure over the units that are defined for every system that has any."""
     values = np.array([result.estimates[metric].value for result in pairing.results], dtype=np.float64)
     if not pairing.has_parts(metric):
@@ -433,20 +429,24 @@ def _scores(pairing: Pairing, metric: str) -> Floats:
 
 def _bands(
     systems: Sequence[str], scores: Floats, contrasts: Sequence[Contrast], better: Direction, alpha: float
-) -> Bands:
+) -> TieGroups:
     at = {name: position for position, name in enumerate(systems)}
     p = np.full((len(systems), len(systems)), np.nan)
     for each in contrasts:
         p[at[each.a], at[each.b]] = p[at[each.b], at[each.a]] = each.adjusted
-    return tie_bands(scores, p, better=better, alpha=alpha)
+    return tie_groups(scores, p, better=better, alpha=alpha)
 
 
 def _ranks(
-    pairing: Pairing, metric: str, resampled: JointScores | None, better: Direction, question: Question
+    pairing: AlignedResults,
+    metric: str,
+    resampled: JointResamples | None,
+    better: Direction,
+    question: Question,
 ) -> Ints:
-    redrawn = redrawn_scores(pairing.results, metric, _scores(pairing, metric))
+    redrawn = resampled_scores(pairing.results, metric, _scores(pairing, metric))
     if redrawn is not None:
-        return resampled_ranks(redrawn, better=better, level=question.level)
+        return rank_intervals_from_resamples(redrawn, better=better, level=question.level)
     if pairing.has_parts(metric):
         return rank_intervals(
             pairing.per_unit(metric),
@@ -461,7 +461,7 @@ def _ranks(
         drawn = resampled.centred
         complete = drawn[~np.isnan(drawn).any(axis=1)]
         if len(complete) >= DEFINED_SHARE * len(drawn):
-            return resampled_ranks(complete, better=better, level=question.level)
+            return rank_intervals_from_resamples(complete, better=better, level=question.level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
 
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
 
-from equipoise.errors import ParameterError, UndefinedError
+from equipoise.errors import (
+    DuplicateError,
+    EquipoiseError,
+    InputError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+    UndefinedError,
+    UnknownNameError,
+)
 from equipoise.evidence.base import Evidence, as_ids
-from equipoise.metrics.base import Measurement, Metric
-from equipoise.stats.corpus_interval import evidence_intervals
-from equipoise.stats.draws import checked_resamples, checked_seed, cluster_codes, id_order
-from equipoise.stats.interval import Interval, checked_level
-from equipoise.stats.parts import shares_for, too_sparse
-from equipoise.stats.resample import mean_intervals
+from equipoise.metrics.base import Metric, MetricValue
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.bootstrap import checked_resamples, checked_seed, cluster_codes, id_order
+from equipoise.stats.corpus_intervals import evidence_intervals, subsample_fractions, why_not_resampled
+from equipoise.stats.intervals import Bounds, Interval, checked_level
+from equipoise.stats.mean_intervals import mean_intervals
 from equipoise.stats.result import Estimate, Result
-from equipoise.types import Floats
+from equipoise.types import Direction, Floats, Ids
 
 MEANS, CORPUS, CHANCE = range(3)
 """Streams of randomness: what one part draws must not depend on whether another part is asked for."""
@@ -54,9 +64,7 @@ def estimate(
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "level": level, "resamples": resamples}
-    intervals = _intervals_of_means(
-        means, measured, evidence, rng=np.random.default_rng([seed, MEANS]), **shared
-    )
+    intervals = _intervals_of_means(means, measured, evidence, rng=np.random.default_rng([seed, MEANS]), **shared)
     # What is drawn at random is drawn from units in the order of their ids, not of the input.
     order = id_order(evidence.unit_ids)
     by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
@@ -89,9 +97,7 @@ def estimate(
 def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:
     twice = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
     if twice:
-        raise ParameterError(
-            f"the metric {twice[0]} was asked for more than once", hint="name every metric once"
-        )
+        raise ParameterError(f"the metric {twice[0]} was asked for more than once", hint="name every metric once")
     for metric in metrics:
         if not isinstance(evidence, metric.evidence):
             raise UndefinedError(
@@ -100,12 +106,12 @@ def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:
             )
 
 
-def _is_mean(measurement: Measurement, evidence: Evidence) -> bool:
+def _is_mean(measurement: MetricValue, evidence: Evidence) -> bool:
     return measurement.per_unit is not None and evidence.kind != "space"
 
 
 def _intervals_of_means(
-    metrics: Sequence[Metric[Any]], measured: Mapping[str, Measurement], evidence: Evidence, **options: Any
+    metrics: Sequence[Metric[Any]], measured: Mapping[str, MetricValue], evidence: Evidence, **options: Any
 ) -> dict[str, Interval]:
     if not metrics:
         return {}
@@ -125,7 +131,7 @@ def _intervals_of_corpus(
     metrics: Sequence[Metric[Any]], evidence: Evidence, *, seed: int, **options: Any
 ) -> dict[str, Interval]:
     """Metrics that bear the same kind of parts share them."""
-    kinds = {metric.name: shares_for(metric, evidence) for metric in metrics}
+    kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
     found: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
         alike = [metric for metric in metrics if kinds[metric.name] == shares]
@@ -138,7 +144,7 @@ def _intervals_of_corpus(
             **options,
         )
         for metric, interval in zip(alike, intervals, strict=True):
-            reason = too_sparse(metric, evidence)
+            reason = why_not_resampled(metric, evidence)
             found[metric.name] = Interval.unknown(reason, level=interval.level) if reason else interval
     return found
 
@@ -153,9 +159,7 @@ def _chance(metric: Metric[Any], evidence: Evidence, seed: int) -> float:
     return metric.chance(evidence, np.random.default_rng([seed, CHANCE, stream]))
 
 
-def _estimate(
-    metric: Metric[Any], measurement: Measurement, interval: Interval, units: int, chance: float
-) -> Estimate:
+def _estimate(metric: Metric[Any], measurement: MetricValue, interval: Interval, units: int, chance: float) -> Estimate:
     per_unit = measurement.per_unit
     undefined = measurement.undefined if per_unit is None else int(np.count_nonzero(np.isnan(per_unit)))
     return Estimate(
@@ -167,4 +171,210 @@ def _estimate(
         chance=chance,
         better=metric.better,
         unit=metric.unit,
+    )
+
+
+# A result made of per-unit values alone: figures that were tabled elsewhere, or put together from parts.
+
+T = TypeVar("T")
+
+
+def result_from_values(
+    system: str,
+    unit_ids: Iterable[Any],
+    values: Mapping[str, Any],
+    *,
+    bounds: Bounds = (0.0, 1.0),
+    better: Direction = Direction.UP,
+    unit: str = "fraction",
+    chance: Mapping[str, float] | None = None,
+    intervals: Mapping[str, Interval] | None = None,
+    errors: Mapping[str, Floats] | None = None,
+    clusters: Any = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+) -> Result:
+    """A result from per-unit values, with no evidence behind it: it compares and is stored like any other.
+
+    ``values`` holds a number a unit for each metric, NaN where undefined, all within ``bounds``. Means get
+    the intervals of ``mean_intervals``: Wilson's where only 0 and 1 occur. ``intervals`` replaces them where
+    values are not as independent as they look, such as those of a nested choice, and ``errors`` says how far
+    the figure was off when all was drawn anew. ``chance`` is what luck would score; where it is not given it
+    is unknown, not 0. Names that the catalogue knows are spelled as it spells them (``accuracy`` is ``Acc``),
+    as in every result, and found under any spelling; others stand as they are.
+
+    >>> result = result_from_values("mine", ["q1", "q2", "q3"], {"accuracy": [1, 0, 1]})
+    >>> result["accuracy"].interval.method, round(result["accuracy"].value, 3)
+    ('wilson', 0.667)
+    """
+    ids = as_ids(list(unit_ids), 0)
+    _check_ids(ids)
+    spelled = {name: _spelled(name, bounds, better) for name in values}
+    _check_names(system, spelled)
+    columns = {spelled[name]: _column(name, column, ids, bounds) for name, column in values.items()}
+    given, luck = _named(intervals, spelled), _named(chance, spelled)
+    checked_seed(seed)
+    found = mean_intervals(
+        np.column_stack(list(columns.values())),
+        clusters=clusters,
+        bounds=[bounds] * len(columns),
+        level=checked_level(level),
+        resamples=checked_resamples(resamples),
+        rng=np.random.default_rng([seed, MEANS]),
+    )
+    reaches = dict(zip(columns, found, strict=True)) | given
+    estimates = {
+        name: estimate_from_values(
+            name, column, reaches[name], better=better, unit=unit, chance=luck.get(name, float("nan"))
+        )
+        for name, column in columns.items()
+    }
+    return Result(
+        system=system,
+        unit_ids=ids,
+        estimates=estimates,
+        per_unit=columns,
+        clusters=None if clusters is None else as_ids(clusters, len(ids)),
+        settings={"level": level, "resamples": resamples, "seed": seed, **(settings or {})},
+        errors=_named(errors, spelled),
+    )
+
+
+def estimate_from_values(
+    metric: str,
+    values: Floats,
+    interval: Interval,
+    *,
+    weights: Floats | None = None,
+    better: Direction = Direction.UP,
+    unit: str = "fraction",
+    chance: float = float("nan"),
+) -> Estimate:
+    """The mean of per-unit values with an interval that is known already.
+
+    >>> estimate_from_values("accuracy", np.array([1.0, np.nan]), Interval.unknown("one unit")).undefined
+    1
+    """
+    undefined = int(np.count_nonzero(np.isnan(values)))
+    return Estimate(
+        metric=metric,
+        value=MetricValue.mean(values, weights).value,
+        interval=interval,
+        n=len(values) - undefined,
+        undefined=undefined,
+        chance=chance,
+        better=better,
+        unit=unit,
+    )
+
+
+def _spelled(name: str, bounds: Bounds, better: Direction) -> str:
+    """The catalogue's spelling of a metric that it knows and that has these bounds and this direction."""
+    try:
+        (found,) = parse_metrics(name)
+    except EquipoiseError:
+        return name
+    return found.name if (found.bounds, found.better) == (bounds, better) else name
+
+
+def _named(facts: Mapping[str, T] | None, spelled: Mapping[str, str]) -> dict[str, T]:
+    """What was given for some of the metrics, under the names that the result uses."""
+    for name in facts or {}:
+        if name not in spelled:
+            raise UnknownNameError.of("metric of these values", name, spelled, more=f"they are {', '.join(spelled)}")
+    return {spelled[name]: fact for name, fact in (facts or {}).items()}
+
+
+def _check_names(system: str, spelled: Mapping[str, str]) -> None:
+    if not spelled:
+        raise ParameterError(f"{system} has no metric", hint="give {'accuracy': one number a unit}")
+    if len(set(spelled.values())) < len(spelled):
+        raise DuplicateError(f"two of {', '.join(spelled)} are the same metric", hint="name each once")
+
+
+def _check_ids(ids: Ids) -> None:
+    units = ids.tolist()
+    if not units:
+        raise InputError("there are no units", hint="give at least one unit id")
+    seen: set[object] = set()
+    for unit in units:
+        if unit in seen:
+            raise DuplicateError(f"unit {unit} appears twice", hint="give every unit one value")
+        seen.add(unit)
+
+
+def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
+    """The values as numbers, one a unit, none beyond the bounds."""
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{metric} has values that are no numbers: {error}", hint="write nan for undefined") from error
+    if column.shape != ids.shape:
+        raise ShapeError(
+            f"{metric} has values of shape {column.shape} for {len(ids)} units", hint="give one number a unit"
+        )
+    beyond = np.flatnonzero((column < bounds[0]) | (column > bounds[1]))
+    if len(beyond):
+        first, (low, high) = beyond[0], bounds
+        raise InputError(
+            f"{metric} of {ids[first]} is {column[first]:g}, beyond its bounds {low:g} to {high:g}",
+            hint="shares are fractions, not percent; other metrics need their own bounds=(low, high)",
+        )
+    if np.isinf(column).any():
+        raise NotFiniteError(f"{metric} has an infinite value", hint="undefined units are NaN")
+    return column
+
+
+# Plain description of some numbers: mean and standard deviation, with how sure they are.
+
+
+@dataclass(frozen=True, slots=True)
+class MeanAndDeviation:
+    """How some numbers lie: no claim that more or less would be better.
+
+    ``sd`` divides by n - 1 and is NaN for a single number.
+    """
+
+    n: int
+    mean: float
+    sd: float
+    least: float
+    most: float
+    interval: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what is not known is None."""
+        figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
+        figures |= {"low": self.interval.low, "high": self.interval.high}
+        return {"n": self.n} | {name: None if np.isnan(each) else float(each) for name, each in figures.items()}
+
+
+def mean_and_deviation(
+    values: Floats, *, clusters: Any = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> MeanAndDeviation:
+    """Mean with an interval, standard deviation and range; clusters are resampled whole.
+
+    >>> found = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, found.sd, found.n
+    (2.0, 1.0, 3)
+    """
+    if not len(values):
+        nan = float("nan")
+        return MeanAndDeviation(0, nan, nan, nan, nan, Interval.unknown("no defined unit", level=level))
+    interval = mean_intervals(
+        values[:, None],
+        clusters=clusters,
+        level=level,
+        resamples=resamples,
+        rng=np.random.default_rng(seed),
+    )[0]
+    return MeanAndDeviation(
+        n=len(values),
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        least=float(values.min()),
+        most=float(values.max()),
+        interval=interval,
     )

@@ -11,14 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, isnan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.stats.contrast import Contrast
-from equipoise.stats.family import CORRECTIONS, adjust, step_level
-from equipoise.stats.interval import t_critical
-from equipoise.stats.power import MOST_UNITS, POWER, Planned, detectable_difference, units_needed
+from equipoise.stats.corrections import CORRECTIONS, adjust, step_level
+from equipoise.stats.intervals import t_critical
+from equipoise.stats.power import MOST_UNITS, POWER, PowerEstimate, detectable_difference, units_needed
 from equipoise.types import Direction, Floats
+
+if TYPE_CHECKING:
+    from equipoise.stats.contrasts import Contrast
 
 _STEPS = 6
 """Iterations for the number of significant pairs; the level then moves by less than 1 %."""
@@ -46,7 +49,7 @@ def adjustment(contrasts: Sequence[Contrast], correction: str) -> str:
 
 def units_to_show_best(
     contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float, *, power: float = POWER
-) -> Planned:
+) -> PowerEstimate:
     """The fewest units with which the leader is significantly better than every other system.
 
     ``power`` is the probability that all its pairs are significant at once, if the differences seen are the
@@ -57,12 +60,12 @@ def units_to_show_best(
     pairs = [each for each in contrasts if leader in (each.a, each.b) and not isnan(each.difference)]
     for each in pairs:
         if isnan(each.p) or not each.needed.known:
-            return Planned.unknown(each.reason or each.needed.reason)
+            return PowerEstimate.unknown(each.reason or each.needed.reason)
         if _better(each) != leader:
-            return Planned.unknown(f"{leader} is not ahead on the units that {each.a} and {each.b} share")
+            return PowerEstimate.unknown(f"{leader} is not ahead on the units that {each.a} and {each.b} share")
     least = ceil(max((each.needed.value for each in pairs), default=2.0))
     if len(pairs) < 2:
-        return Planned(float(least))
+        return PowerEstimate(float(least))
     share = _simulated(contrasts, leader, correction, alpha)
     return _fewest(lambda n: share(n) >= power, least)
 
@@ -111,39 +114,33 @@ class _Family:
         if seen.sd is None:
             return seen
         sd, size = seen.sd, seen.units_per_block
-        detectable = detectable_difference(
-            sd, seen.n, level=1.0 - self.level(at, max(seen.n, 1)), units_per_block=size
-        )
+        detectable = detectable_difference(sd, seen.n, level=1.0 - self.level(at, max(seen.n, 1)), units_per_block=size)
         # A single test at the whole level takes the fewest units that any correction could take.
         needed = units_needed(seen.difference, sd, level=1.0 - self.alpha, units_per_block=size)
         if needed.known and len(self.contrasts) > 1:
 
             def shows(n: int) -> bool:
                 level = 1.0 - self.level(at, n)
-                return detectable_difference(sd, n, level=level, units_per_block=size).value <= abs(
-                    seen.difference
-                )
+                return detectable_difference(sd, n, level=level, units_per_block=size).value <= abs(seen.difference)
 
             needed = _fewest(shows, int(needed.value))
         return replace(seen, detectable=detectable, needed=needed)
 
 
-def _fewest(shows: Callable[[int], bool], least: int) -> Planned:
+def _fewest(shows: Callable[[int], bool], least: int) -> PowerEstimate:
     """The smallest number from ``least`` on that is enough, within half a percent."""
     low, high = least - 1, least
     while not shows(high):
         if high > MOST_UNITS:
-            return Planned.unknown("a difference seen is too close to 0")
+            return PowerEstimate.unknown("a difference seen is too close to 0")
         low, high = high, ceil(1.25 * high)
     while high - low > max(1, high // 200):
         middle = (low + high) // 2
         low, high = (low, middle) if shows(middle) else (middle, high)
-    return Planned(float(high))
+    return PowerEstimate(float(high))
 
 
-def _simulated(
-    contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float
-) -> Callable[[int], float]:
+def _simulated(contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float) -> Callable[[int], float]:
     """The share of samples of n units in which all pairs of the leader are significant."""
     tested = [each for each in contrasts if not isnan(each.p)]
     names = sorted({name for each in tested for name in (each.a, each.b)} - {leader})

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from equipoise.errors import ParameterError
 from equipoise.stats.equality import nan_equal
-from equipoise.stats.interval import normal_critical, t_critical, wilson
+from equipoise.stats.intervals import normal_critical, t_critical, wilson_interval
 
 MOST_UNITS = 10**12
 MANY_DEGREES = 1000
@@ -20,18 +20,18 @@ POWER = 0.8
 
 @nan_equal
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PowerEstimate:
     """A planning figure, or NaN and the reason why there is none.
 
-    >>> Planned.unknown("one unit")
-    Planned(value=nan, reason='one unit')
+    >>> PowerEstimate.unknown("one unit")
+    PowerEstimate(value=nan, reason='one unit')
     """
 
     value: float
     reason: str = ""
 
     @classmethod
-    def unknown(cls, reason: str) -> Planned:
+    def unknown(cls, reason: str) -> PowerEstimate:
         """No figure, and why."""
         return cls(nan, reason)
 
@@ -57,7 +57,7 @@ class AccuracyRow:
 
 def detectable_difference(
     sd: float, n: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
-) -> Planned:
+) -> PowerEstimate:
     """The smallest true difference that ``n`` units show with probability ``power``.
 
     ``sd`` is the standard deviation of the paired differences, and the test a two-sided paired t at
@@ -70,13 +70,13 @@ def detectable_difference(
     _check(power, level, units_per_block)
     reason = _why_unknown(sd) or ("fewer than two units" if n / units_per_block < 2 else "")
     if reason:
-        return Planned.unknown(reason)
-    return Planned(_effect(n / units_per_block - 1, power, level) * sd / sqrt(n))
+        return PowerEstimate.unknown(reason)
+    return PowerEstimate(_effect(n / units_per_block - 1, power, level) * sd / sqrt(n))
 
 
 def units_needed(
     difference: float, sd: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
-) -> Planned:
+) -> PowerEstimate:
     """The fewest units that show a true ``difference`` with probability ``power``; see above for the rest.
 
     >>> units_needed(0.0848, 0.3).value
@@ -89,7 +89,7 @@ def units_needed(
     if not reason and difference == 0:
         reason = "the difference seen is 0"
     if reason:
-        return Planned.unknown(reason)
+        return PowerEstimate.unknown(reason)
 
     def shows(n: int) -> bool:
         return _effect(n / units_per_block - 1, power, level) * sd / sqrt(n) <= abs(difference)
@@ -98,7 +98,7 @@ def units_needed(
     normal = normal_critical(level) + NormalDist().inv_cdf(power)
     guess = (normal * sd / difference) ** 2
     if guess > MOST_UNITS:
-        return Planned.unknown("the difference seen is too close to 0")
+        return PowerEstimate.unknown("the difference seen is too close to 0")
     # The normal answer is a lower bound, and the t answer lies a few blocks above it.
     low, high = least - 1, max(least, ceil(guess))
     while not shows(high):
@@ -106,7 +106,7 @@ def units_needed(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if shows(middle) else (middle, high)
-    return Planned(float(high))
+    return PowerEstimate(float(high))
 
 
 def accuracy_table(
@@ -121,7 +121,7 @@ def accuracy_table(
         raise ParameterError(f"an accuracy of {accuracy} lies outside 0 to 1")
     rows = []
     for n in ns:
-        interval = wilson(accuracy * n, n, level=level)
+        interval = wilson_interval(accuracy * n, n, level=level)
         rows.append(AccuracyRow(n, interval.low, interval.high))
     return rows
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.evidence.base import Evidence
+from equipoise.report.notebook import result_html
 from equipoise.stats.equality import nan_equal
-from equipoise.stats.interval import Interval
-from equipoise.stats.notebook import result_html
-from equipoise.types import Direction, Finding, Floats, Ids
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.stats.intervals import Interval
+    from equipoise.types import Direction, Finding, Floats, Ids
 
 
 @nan_equal
@@ -35,6 +37,8 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Plain values beside their unit; what is not known is None, and a reason says why.
 
+        >>> from equipoise.stats.intervals import Interval
+        >>> from equipoise.types import Direction
         >>> estimate = Estimate("MRR", 0.5, Interval.unknown("one unit"), 1, 0, float("nan"), Direction.UP)
         >>> estimate.to_dict()["interval"]["reason"], estimate.to_dict()["chance"]
         ('one unit', None)
@@ -143,9 +147,9 @@ def _plain(value: float) -> float | None:
 
 def _canonical(metric: str, evidence: Evidence | None) -> str:
     """The spelling that results use, or what was given where nothing answers to it."""
-    from equipoise.metrics.parse import parse
+    from equipoise.metrics.parser import parse_metrics
 
     try:
-        return parse(metric, evidence=None if evidence is None else type(evidence))[0].name
+        return parse_metrics(metric, evidence=None if evidence is None else type(evidence))[0].name
     except EquipoiseError:
         return metric

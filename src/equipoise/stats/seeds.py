@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import PairingError, ParameterError
-from equipoise.stats.draws import checked_seed
+from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.equality import nan_equal
-from equipoise.stats.interval import Bounds, Interval, t_interval
-from equipoise.stats.paired import checked_flips, paired_t, sign_flip
-from equipoise.stats.result import Result
+from equipoise.stats.intervals import Bounds, Interval, t_interval
+from equipoise.stats.paired_tests import checked_flips, paired_t_test, sign_flip_test
+
+if TYPE_CHECKING:
+    from equipoise.stats.result import Result
 
 
 @nan_equal
@@ -45,9 +48,7 @@ class SeedSummary:
         return f"{self.mean:.4g} ± {self.deviation:.2g} ({self.seeds} seeds)"
 
 
-def summarise_seeds(
-    values: Sequence[float], *, level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)
-) -> SeedSummary:
+def summarise_seeds(values: Sequence[float], *, level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)) -> SeedSummary:
     """Summarise the figures of one metric, one a seed.
 
     The interval speaks of seeds only: it says where the mean over all seeds lies on these units, not what
@@ -140,9 +141,9 @@ def compare_seeds(
     summary = summarise_seeds(values.tolist(), level=level, bounds=(-width, width))
     if summary.seeds < 2:
         return SeedContrast(summary, nan, nan, summary.interval.reason)
-    p = float(paired_t(values)[0])
+    p = float(paired_t_test(values)[0])
     reason = "all differences are equal" if isnan(p) else ""
-    return SeedContrast(summary, p, float(sign_flip(values, flips=flips, rng=rng)[0]), reason)
+    return SeedContrast(summary, p, float(sign_flip_test(values, flips=flips, rng=rng)[0]), reason)
 
 
 def summarise_replicates(results: Sequence[Result], *, level: float = 0.95) -> dict[str, SeedSummary]:

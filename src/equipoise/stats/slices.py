@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from equipoise.errors import EquipoiseError, InputError, UndefinedError
-from equipoise.metrics.base import Metric
-from equipoise.metrics.parse import parse
-from equipoise.stats.interval import Bounds, wilson
-from equipoise.stats.resample import mean_intervals
-from equipoise.stats.result import Estimate, Result
-from equipoise.stats.tabled import estimate_of_values
-from equipoise.types import Floats, Ints
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.estimate import estimate_from_values
+from equipoise.stats.intervals import Bounds, wilson_interval
+from equipoise.stats.mean_intervals import mean_intervals
 
-FEW = 20
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Floats, Ints
+
+MIN_UNITS = 20
 """Below this many units a slice says next to nothing: the 95 % interval of an accuracy of 0.8 is then wider
 than a third of the whole scale, so that slices overlap whatever the system does."""
 NONE = "none"
@@ -39,21 +41,21 @@ class Slice:
     @property
     def few(self) -> bool:
         """Whether the slice is too small to be read as more than a hint."""
-        return self.estimate.n < FEW
+        return self.estimate.n < MIN_UNITS
 
 
-def sliced(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
+def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
     Properties and their values come in the order in which the units of the result bring them up. Units
     that lack a property, or have None, are the slice ``none`` of that property, which comes last; nothing
     is left out, so the n of a property's slices add up. Intervals are made as for the whole, from the units
-    of the slice alone; the chance level of a part is not known. Small slices are kept: see ``FEW``.
+    of the slice alone; the chance level of a part is not known. Small slices are kept: see ``MIN_UNITS``.
 
-    >>> from equipoise.stats.tabled import result_of_values
-    >>> result = result_of_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
+    >>> from equipoise.stats.estimate import result_from_values
+    >>> result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
     >>> kinds = {"a": {"kind": "date"}, "b": {"kind": "name"}, "c": {"kind": "date"}}
-    >>> found = sliced(result, "accuracy", kinds)
+    >>> found = slice_estimates(result, "accuracy", kinds)
     >>> [(each.value, each.estimate.value, each.estimate.n) for each in found]
     [('date', 1.0, 2), ('name', 0.0, 1)]
     """
@@ -101,7 +103,7 @@ def _estimate(
     weights = np.asarray(result.weights[name])[rows] if name in result.weights else None
     if _averaged_hits(whole, values) and weights is None and result.clusters is None:
         known = values[~np.isnan(values)]
-        interval = wilson(float(known.sum()), len(known), whole.interval.level)
+        interval = wilson_interval(float(known.sum()), len(known), whole.interval.level)
     else:
         interval = mean_intervals(
             values[:, None],
@@ -112,7 +114,7 @@ def _estimate(
             level=whole.interval.level,
             rng=rng,
         )[0]
-    return estimate_of_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)
+    return estimate_from_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)
 
 
 def _averaged_hits(whole: Estimate, values: Floats) -> bool:
@@ -128,7 +130,7 @@ def _averaged_hits(whole: Estimate, values: Floats) -> bool:
 def _known(metric: str) -> Metric[Any] | None:
     """The metric of that name, where the catalogue knows it; of others only the values tell."""
     try:
-        (found,) = parse(metric)
+        (found,) = parse_metrics(metric)
     except EquipoiseError:
         return None
     return found if found.name == metric else None

@@ -7,19 +7,93 @@ from itertools import combinations
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
-from equipoise.stats.contrast import Contrast
-from equipoise.stats.interval import Interval
-from equipoise.stats.numbers import about, decimals, figure, p_value, percent, shared_decimals, span
+from equipoise.stats.formatting import (
+    about,
+    format_interval,
+    format_p,
+    format_percent,
+    format_value,
+    n_decimals,
+    shared_decimals,
+)
+from equipoise.stats.intervals import Interval
 from equipoise.stats.power import POWER
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.result import Estimate
+
+# Comparisons that cannot compare: every system is at the chance level, or every system is at the ceiling.
+
+CEILING_MARGIN = 0.02
+"""Shares above 1 minus this leave no room for a better system."""
+HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {noun}s."
+MORE = "Use more {noun}s, or a task with a lower chance level: a smaller cutoff or more candidates."
+_ROUNDING = 1e-9
+
+
+def why_uninformative(comparison: Comparison, noun: str = "unit") -> str:
+    """Why the primary metric cannot compare these systems, and what to change; empty where it can.
+
+    ``noun`` is what a unit is called.
+    """
+    estimates = [
+        each
+        for each in (comparison.estimates[name][comparison.primary] for name in comparison.systems)
+        if not isnan(each.value)
+    ]
+    if len(estimates) < 2:
+        return ""
+    name, places = comparison.primary, shared_decimals(each.interval for each in estimates)
+    chance = _range([each.chance for each in estimates], places)
+    values = _range([each.value for each in estimates], places)
+    if all(_is_share(each) and each.chance >= 1.0 - _ROUNDING for each in estimates):
+        return (
+            f"This setup cannot compare the systems: a random choice scores {chance} on {name}, as much as "
+            f"any system can. {HARDER.format(noun=noun)}"
+        )
+    if _at_ceiling(estimates):
+        return (
+            f"This setup cannot compare the systems: all of them are at the ceiling of {name} ({values}), "
+            f"where a better system could not score better. {HARDER.format(noun=noun)}"
+        )
+    # A chance level of 0 is the floor of a metric: any score above it is above chance.
+    known = all(each.chance != 0.0 and not isnan(each.chance) for each in estimates)
+    if known and not any(_above_chance(each) for each in estimates):
+        return (
+            f"No system is shown to be better than chance on {name} ({values}, chance {chance}) by these "
+            f"{max(each.n for each in estimates):,} {noun}s, so this setup cannot compare them. "
+            f"{MORE.format(noun=noun)}"
+        )
+    return ""
+
+
+def _is_share(estimate: Estimate) -> bool:
+    return estimate.better == Direction.UP and estimate.unit == "fraction"
+
+
+def _at_ceiling(estimates: Sequence[Estimate]) -> bool:
+    return all(_is_share(each) and 1.0 - CEILING_MARGIN <= each.value <= 1.0 for each in estimates)
+
+
+def _above_chance(estimate: Estimate) -> bool:
+    """Whether the whole interval is on the better side of chance; without one, the value."""
+    reach = estimate.interval
+    low, high = (reach.low, reach.high) if reach.known else (estimate.value, estimate.value)
+    return low > estimate.chance if estimate.better == Direction.UP else high < estimate.chance
+
+
+def _range(values: Sequence[float], places: int) -> str:
+    low, high = format_value(min(values), places), format_value(max(values), places)
+    return low if low == high else f"{low} to {high}"
+
 
 NAMED = 3
 
 
-def sentences(comparison: Comparison, noun: str = "unit") -> str:
+def verdict_text(comparison: Comparison, noun: str = "unit") -> str:
     """Who leads and who is tied with it; then what the data cannot tell, and what would help.
 
     ``noun`` is what a unit is called.
@@ -58,9 +132,7 @@ def _tied_scores(comparison: Comparison, leader: str) -> str:
     own = comparison.scores[leader]
     equal = [name for name in comparison.tied_with_leader if comparison.scores[name] == own]
     others = [
-        f"{name} ({_shown(comparison, name)})"
-        for name in comparison.tied_with_leader
-        if comparison.scores[name] != own
+        f"{name} ({_shown(comparison, name)})" for name in comparison.tied_with_leader if comparison.scores[name] != own
     ]
     if equal:
         start = f"{_listed([leader, *equal])} share the best score ({_shown(comparison, leader)})"
@@ -122,7 +194,7 @@ def what_they_show(comparison: Comparison, seen: Contrast) -> str:
 
 
 def _with_power(comparison: Comparison) -> str:
-    return f"with {percent(POWER)} power ({comparison.adjustment})"
+    return f"with {format_percent(POWER)} power ({comparison.adjustment})"
 
 
 def _to_show_best(comparison: Comparison, seen: Contrast) -> str:
@@ -144,30 +216,30 @@ def _reach(comparison: Comparison, leading: Contrast) -> str:
     size = leading.detectable.value
     places = max(0, 1 - floor(log10(size))) if size > 0 else 0
     between = " between the first two" if len(_scored(comparison)) > 2 else ""
-    shown = f"differences of about {figure(size, places)} or more{between}"
+    shown = f"differences of about {format_value(size, places)} or more{between}"
     return f", which can show {shown} {_with_power(comparison)}"
 
 
 def _certainty(seen: Contrast) -> str:
-    p = f"adjusted p {p_value(seen.adjusted)}"
+    p = f"adjusted p {format_p(seen.adjusted)}"
     if not seen.interval.known:
         return p
     low, high = seen.interval.low, seen.interval.high
     if low + high < 0:  # the leader's side of the difference, whichever way is better
         low, high = -high, -low
-    return f"{percent(seen.interval.level)} interval {span(Interval(low, high))}, {p}"
+    return f"{format_percent(seen.interval.level)} interval {format_interval(Interval(low, high))}, {p}"
 
 
 def _shown(comparison: Comparison, name: str) -> str:
     intervals = [comparison.estimates[each][comparison.primary].interval for each in comparison.systems]
-    return figure(comparison.scores[name], shared_decimals(intervals))
+    return format_value(comparison.scores[name], shared_decimals(intervals))
 
 
 def _difference(seen: Contrast) -> str:
     """As many decimals as the interval deserves, and one that is not 0 where there is one."""
     size = abs(seen.difference)
     first = -floor(log10(size)) if size > 0 else 0
-    return figure(size, max(decimals(seen.interval), first))
+    return format_value(size, max(n_decimals(seen.interval), first))
 
 
 def _units(comparison: Comparison, n: int, noun: str) -> str:

@@ -9,25 +9,102 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from math import nan
+from math import inf, nan
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.embed.stores import Store
-from equipoise.embed.stores.base import Hits
-from equipoise.embed.stores.fill import Block
-from equipoise.embed.stores.fill import fill as fill_store
-from equipoise.embed.stores.recall import recalls, scores_in
-from equipoise.embed.stores.same import refuse_other_vectors
 from equipoise.errors import InputError, ParameterError, StoreError
-from equipoise.geometry import Points, as_points
-from equipoise.geometry.sharded import Mapper, nearest_in_shards
+from equipoise.geometry.base import PointArray, as_vectors
+from equipoise.geometry.sharded_search import MapFunction, PreparedQueries, nearest_in_shards
 from equipoise.geometry.shards import Shards
-from equipoise.geometry.tiles import Asked
-from equipoise.tasks.index_figures import IndexQuality
+from equipoise.models.stores.base import Hits, VectorStore
+from equipoise.models.stores.ingest import Block, check_same_vectors
+from equipoise.models.stores.ingest import ingest as fill_store
+from equipoise.models.stores.recall import exact_scores, recall_per_query
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.intervals import Interval, quantile, quantile_interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.types import Direction, Floats
+
+# What was measured of an index, and the figures that follow: recall, latency percentiles, throughput.
+
+PERCENTILES = (50, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMeasurement:
+    """What was measured: recall and seconds a query, and the seconds of everything else.
+
+    ``stopped`` says why there are fewer queries than were asked for; ``batch_seconds`` is then NaN.
+    """
+
+    k: int
+    vectors: int
+    recall: Floats
+    seconds: Floats
+    fill_seconds: float
+    build_seconds: float
+    batch_seconds: float
+    exact_seconds: float
+    stopped: str = ""
+
+    @property
+    def throughput(self) -> float:
+        """Queries a second when they come in batches."""
+        return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
+
+    def result(self, system: str, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Result:
+        """The figures with their intervals; a unit is a query."""
+        shared: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        units = [str(number) for number in range(len(self.recall))]
+        name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
+        luck = min(self.k, self.vectors) / self.vectors
+        found = result_from_values(system, units, {name: self.recall}, chance={name: luck}, **shared)
+        slow = result_from_values(
+            system,
+            units,
+            {"Latency": waited},
+            bounds=(0.0, inf),
+            better=Direction.DOWN,
+            unit="ms",
+            **shared,
+        )
+        return Result(
+            system=system,
+            unit_ids=found.unit_ids,
+            estimates={**found.estimates, **slow.estimates, **_tail(waited, level), **self._rate(level)},
+            per_unit={**found.per_unit, **slow.per_unit},
+            settings={**found.settings, "k": self.k, "vectors": self.vectors},
+        )
+
+    def _rate(self, level: float) -> dict[str, Estimate]:
+        reach = Interval.unknown(self.stopped or "one pass over the queries", level=level)
+        made = Estimate(
+            "Throughput", self.throughput, reach, len(self.seconds), 0, nan, Direction.UP, "queries a second"
+        )
+        return {made.metric: made}
+
+
+def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
+    """The percentiles of the latency."""
+    found = {}
+    for percentile in PERCENTILES:
+        name, share = f"Latency(p{percentile})", percentile / 100
+        found[name] = Estimate(
+            name,
+            quantile(milliseconds, share),
+            quantile_interval(milliseconds, share, level),
+            len(milliseconds),
+            0,
+            nan,
+            Direction.DOWN,
+            "ms",
+        )
+    return found
+
 
 BATCH = 256
 """Queries of a request when throughput is measured."""
@@ -39,35 +116,35 @@ Watch = Callable[[str, int, int], None]
 """Told what is going on, how much of it is done, and how much there is."""
 
 
-def index_quality(
-    store: Store,
+def measure_index(
+    store: VectorStore,
     corpus: Any,
     queries: ArrayLike,
     k: int = 10,
     *,
     threads: int = 1,
-    over: Mapper | None = None,
+    over: MapFunction | None = None,
     watch: Watch | None = None,
-) -> IndexQuality:
-    """Fill the store with the corpus and measure it; ids are the numbers of the rows.
+) -> IndexMeasurement:
+    """Fill the open_store with the corpus and measure it; ids are the numbers of the rows.
 
-    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the store
+    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the open_store
     holds already, from a call that was interrupted, is not sent again; other vectors in it are refused. A hit
-    beyond the exact answer counts where its row of the corpus ties with the last one. A store that fails
+    beyond the exact answer counts where its row of the corpus ties with the last one. A open_store that fails
     between two queries leaves those that were answered. ``over`` maps the shards of the exact search, such
     as over machines.
 
-    >>> from equipoise.embed.stores import store
-    >>> with store("memory", dims=2) as held:
-    ...     index_quality(held, np.eye(2), [[1.0, 0.5]], k=1).recall.tolist()
+    >>> from equipoise.models.stores import open_store
+    >>> with open_store("memory", dims=2) as held:
+    ...     measure_index(held, np.eye(2), [[1.0, 0.5]], k=1).recall.tolist()
     [1.0]
     """
     shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
-    points = as_points(queries, "the queries")
+    points = as_vectors(queries, "the queries")
     _check(store, shards, points, k)
     told = watch or _nobody
     width = min(k, len(shards))
-    filled = fill(store, shards, told)
+    filled = load_corpus(store, shards, told)
     start = perf_counter()
     store.ask(points[:1], width)  # some build their index only when they are asked
     built = perf_counter() - start
@@ -85,10 +162,10 @@ def index_quality(
         over=over,
         progress=lambda done: told("searching exactly", done, len(shards)),
     )
-    return IndexQuality(
+    return IndexMeasurement(
         k=k,
         vectors=len(shards),
-        recall=recalls(asked.found(), exact, width, truth=scores_in(shards, points, store.geometry)),
+        recall=recall_per_query(asked.found(), exact, width, truth=exact_scores(shards, points, store.geometry)),
         seconds=np.array(asked.seconds),
         fill_seconds=filled,
         build_seconds=built,
@@ -98,10 +175,10 @@ def index_quality(
     )
 
 
-def fill(store: Store, shards: Shards, watch: Watch) -> float:
+def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
     """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
     start = perf_counter()
-    refuse_other_vectors(store, len(shards), shards.take, remedy=REMEDY)
+    check_same_vectors(store, len(shards), shards.take, remedy=REMEDY)
     fill_store(
         store,
         len(shards),
@@ -116,8 +193,8 @@ def fill(store: Store, shards: Shards, watch: Watch) -> float:
 class _Asking:
     """The queries as they are sent, and what came back so far."""
 
-    store: Store
-    queries: Points
+    store: VectorStore
+    queries: PointArray
     k: int
     hits: list[Hits] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -169,12 +246,12 @@ def _blocks(shards: Shards, first: int, size: int) -> Iterator[Block]:
                     yield start, [str(start + row) for row in range(len(vectors))], vectors, None
 
 
-def _check(store: Store, shards: Shards, queries: Points, k: int) -> None:
+def _check(store: VectorStore, shards: Shards, queries: PointArray, k: int) -> None:
     if k < 1:
         raise ParameterError(f"k is {k}; it must be 1 or more")
     if not len(queries):
         raise InputError("there are no queries", hint="give at least one query vector")
-    Asked.of(queries, store.geometry, shards.dims, shards.dtype)
+    PreparedQueries.of(queries, store.geometry, shards.dims, shards.dtype)
     if store.dims != shards.dims:
         raise ParameterError(
             f"{store.named} cannot take vectors of {shards.dims} dimensions",

@@ -3,31 +3,191 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from equipoise import __version__
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.version import __version__
-from equipoise.view import answers
-from equipoise.view.choice import Choice
-from equipoise.view.files import FILES
-from equipoise.view.guard import App, guarded
-from equipoise.view.kept import in_background
-from equipoise.view.markup import asset, rendered, style
-from equipoise.view.pages import Pages
-from equipoise.view.shelf import Library, Shelf
+from equipoise.report.build import build_page, compare_runs, read_runs
+from equipoise.report.export import export
+from equipoise.report.html.render import PageLinks, render_html
+from equipoise.report.publish import DOWNLOAD_FORMATS
+from equipoise.view import responses
+from equipoise.view.responses import App, asset, render, style, with_security_headers
+from equipoise.view.results import ResultsFolder, RunList, RunSelection
 
-LONG = 20_000
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
+
+# Things that take long to make: made once, in the background, and kept while they are asked for.
+
+Made = TypeVar("Made")
+
+
+class BackgroundCache(Generic[Made]):
+    """The last things that were made, by what they were made of; a failure is kept like any other outcome.
+
+    >>> kept = BackgroundCache[int](size=2)
+    >>> kept.ask("six", lambda: 6).result(), kept.ask("six", lambda: 7).result()
+    (6, 6)
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = Lock()
+        self._futures: OrderedDict[str, Future[Made]] = OrderedDict()
+
+    def ask(self, key: str, make: Callable[[], Made]) -> Future[Made]:
+        """What has this key; it is begun now unless it was before."""
+        with self._lock:
+            future = self._futures.get(key)
+            if future is None:
+                future = self._futures[key] = in_background(make)
+            self._futures.move_to_end(key)
+            while len(self._futures) > self._size:
+                self._futures.popitem(last=False)
+        return future
+
+
+def in_background(make: Callable[[], Made]) -> Future[Made]:
+    """Do it in a thread that does not keep the program from ending.
+
+    >>> in_background(lambda: 2 + 2).result()
+    4
+    """
+    future: Future[Made] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(make())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return future
+
+
+# The forms that runs can be taken away in, each with the name its file gets.
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """A format of ``report.export`` as a file; ``units`` asks for a row a unit, ``alone`` for one system."""
+
+    to: str
+    title: str
+    filename: str
+    media: str
+    units: bool = False
+    alone: bool = False
+
+
+FILES = {
+    **{to: ExportFormat(to, title, filename, media) for to, title, filename, media in DOWNLOAD_FORMATS},
+    "units": ExportFormat("csv", "CSV of every unit", "units.csv", "text/csv", units=True),
+    "trec": ExportFormat("trec", "TREC run", "run.trec", "text/plain", alone=True),
+}
+"""The forms by what an address calls them."""
+
+
+def offered(systems: int) -> dict[str, ExportFormat]:
+    """The forms for so many systems.
+
+    >>> "trec" in offered(1), "trec" in offered(2)
+    (True, False)
+    """
+    return {name: form for name, form in FILES.items() if systems == 1 or not form.alone}
+
+
+# What the viewer adds to a report page: the way back, other metrics to order by, and files to take away.
+
+
+def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
+    """Where the page of these runs leads; the first of the metrics is the one it is ordered by."""
+    forms = offered(len(choice.rows))
+    return PageLinks(
+        home="/",
+        orders=tuple((name, f"/report?{choice.query(primary=name)}") for name in metrics[1:]),
+        files=tuple((form.title, f"/export?{choice.query(to=name)}") for name, form in forms.items()),
+    )
+
+
+# Report pages and files of chosen runs, each made once for as long as the runs stay as they are.
+
+PAGES = 16
+GATHERED = 1
+"""Runs with all their units take much memory, so only the last ones asked for are kept."""
+
+
+@dataclass(frozen=True)
+class LoadedRuns:
+    """Runs that were read, and their comparison where there is more than one."""
+
+    runs: tuple[StoredRun, ...]
+    comparison: Comparison | None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What the runs can be ordered by, the metric that decides first."""
+        if self.comparison is None:
+            return self.runs[0].result.names
+        return tuple(dict.fromkeys((self.comparison.primary, *self.comparison.metrics)))
+
+
+class PageCache:
+    """The pages and files that were made, and those that are being made."""
+
+    def __init__(self) -> None:
+        self._gathered: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
+        self._made: BackgroundCache[bytes] = BackgroundCache(PAGES)
+
+    def report(self, choice: RunSelection) -> Future[bytes]:
+        """The page that ``eq report`` writes, with a way back to the list."""
+
+        def make() -> bytes:
+            found = self._gather(choice)
+            page = build_page(found.runs, found.comparison)
+            return _encoded(render_html(page, links=page_links(choice, found.metrics)))
+
+        return self._made.ask(f"report {choice.version}", make)
+
+    def file(self, choice: RunSelection, form: ExportFormat) -> Future[bytes]:
+        """The runs in another form."""
+
+        def make() -> bytes:
+            found = self._gather(choice)
+            return _encoded(export(found.runs, found.comparison, form.to, units=form.units))
+
+        return self._made.ask(f"{form.filename} {choice.version}", make)
+
+    def _gather(self, choice: RunSelection) -> LoadedRuns:
+        def make() -> LoadedRuns:
+            primary = choice.primary or None
+            runs = read_runs(choice.named, primary)
+            return LoadedRuns(runs, compare_runs(runs, primary=primary))
+
+        return self._gathered.ask(choice.version, make).result()
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; what a file name has that is no text is spelled out."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+LARGE_RUN_UNITS = 20_000
 """With more units than this the browser gets a page to wait on."""
-PATIENCE = 1.0
+WAIT_SECONDS = 1.0
 """Seconds before it gets it."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -47,7 +207,7 @@ def make_app(root: Path, port: int) -> App:
     app = Starlette(routes=routes, exception_handlers={404: _absent, 405: _absent, Exception: _fault})
     app.add_exception_handler(EquipoiseError, _refused)
     app.router.redirect_slashes = False
-    return guarded(app, port)
+    return with_security_headers(app, port)
 
 
 class Viewer:
@@ -55,33 +215,33 @@ class Viewer:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.library = Library(root)
-        self.pages = Pages()
+        self.library = ResultsFolder(root)
+        self.pages = PageCache()
 
     async def runs(self, request: Request) -> Response:
         """The list of all runs."""
         shelf = await self._shelf()
         version = f"{shelf.version}-{__version__}"
-        return answers.unchanged(request, version) or answers.own_page(
-            rendered("runs.html", shelf=shelf, root=str(self.root), program=f"equipoise {__version__}"),
+        return responses.not_modified(request, version) or responses.viewer_page(
+            render("runs.html", shelf=shelf, root=str(self.root), program=f"equipoise {__version__}"),
             version,
         )
 
     async def state(self, request: Request) -> Response:
         """The same as data; its version tells the list whether to draw itself anew."""
         shelf = await self._shelf()
-        return answers.unchanged(request, shelf.version) or answers.data(state_of(shelf), shelf.version)
+        return responses.not_modified(request, shelf.version) or responses.data(state_of(shelf), shelf.version)
 
     async def report(self, request: Request) -> Response:
         """The report of one run, or of several and their comparison."""
         choice = await self._choice(request)
-        known = answers.unchanged(request, choice.version)
+        known = responses.not_modified(request, choice.version)
         if known is not None:
             return known
         content = await _patiently(self.pages.report(choice), choice)
         if content is None:
-            return answers.being_made(choice.units, len(choice.rows))
-        return answers.report_page(content, choice.version)
+            return responses.pending_page(choice.units, len(choice.rows))
+        return responses.report_page(content, choice.version)
 
     async def export(self, request: Request) -> Response:
         """The chosen runs as a file."""
@@ -91,7 +251,7 @@ class Viewer:
             raise UnknownNameError.of("form", name, FILES, more=f"there are {', '.join(FILES)}")
         form = FILES[name]
         content = await asyncio.wrap_future(self.pages.file(choice, form))
-        return answers.file(content, form.filename, form.media, choice.version)
+        return responses.file(content, form.filename, form.media, choice.version)
 
     async def style(self, request: Request) -> Response:
         """The style sheet of the list."""
@@ -101,15 +261,15 @@ class Viewer:
         """The script of the list."""
         return Response(asset("view.js"), media_type="text/javascript")
 
-    async def _shelf(self) -> Shelf:
+    async def _shelf(self) -> RunList:
         return await asyncio.wrap_future(in_background(self.library.shelf))
 
-    async def _choice(self, request: Request) -> Choice:
+    async def _choice(self, request: Request) -> RunSelection:
         asked = request.query_params
-        return Choice.of(await self._shelf(), asked.getlist("run"), asked.get("primary", ""))
+        return RunSelection.of(await self._shelf(), asked.getlist("run"), asked.get("primary", ""))
 
 
-def state_of(shelf: Shelf) -> dict[str, Any]:
+def state_of(shelf: RunList) -> dict[str, Any]:
     """The list as plain values."""
     under_way = [asdict(each) | {"folder": each.folder.as_posix()} for each in shelf.under_way]
     return {
@@ -120,24 +280,24 @@ def state_of(shelf: Shelf) -> dict[str, Any]:
     }
 
 
-async def _patiently(made: Future[bytes], choice: Choice) -> bytes | None:
+async def _patiently(made: Future[bytes], choice: RunSelection) -> bytes | None:
     """What is being made; None where it is large and takes its time. It is made on, and kept."""
     waiting = asyncio.wrap_future(made)
-    if choice.units <= LONG:
+    if choice.units <= LARGE_RUN_UNITS:
         return await waiting
-    done, _ = await asyncio.wait({waiting}, timeout=PATIENCE)
+    done, _ = await asyncio.wait({waiting}, timeout=WAIT_SECONDS)
     return waiting.result() if done else None
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     if not isinstance(error, EquipoiseError):
         raise error
-    return answers.refusal(error)
+    return responses.error_response(error)
 
 
 async def _absent(request: Request, error: Exception) -> Response:
-    return answers.nothing_here()
+    return responses.not_found()
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    return answers.fault()
+    return responses.server_error()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 DOCUMENT = "\n".join(
-    f"The orchard number {number} in the valley yielded {1000 + 37 * number} barrels of cider."
-    for number in range(200)
+    f"The orchard number {number} in the valley yielded {1000 + 37 * number} barrels of cider." for number in range(200)
 )
 
 
@@ -65,8 +64,7 @@ def test_a_process_of_its_own_ends_with_0_1_or_2(folder: Path, command, environm
 
 def test_jsonl_says_the_same_as_json(eq) -> None:
     one, other = (
-        eq("fair", "validate", "--qa", name, "--doc", "doc.txt", *SMALL, "--json")
-        for name in ("qa.json", "qa.jsonl")
+        eq("fair", "validate", "--qa", name, "--doc", "doc.txt", *SMALL, "--json") for name in ("qa.json", "qa.jsonl")
     )
     assert one.exit_code == other.exit_code == 0
     assert one.stdout == other.stdout
@@ -140,9 +138,7 @@ def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
         (("--qa", "qa.json", "--min-qestions", "5"), "has no option --min-qestions"),
     ],
 )
-def test_bad_input_is_a_sentence_and_exit_code_2(
-    eq, folder: Path, words: tuple[str, ...], sentence: str
-) -> None:
+def test_bad_input_is_a_sentence_and_exit_code_2(eq, folder: Path, words: tuple[str, ...], sentence: str) -> None:
     (folder / "empty.txt").write_text("")
     (folder / "none.json").write_text("[]")
     (folder / "blank.json").write_text('[{"question": "Why?", "answer": " "}]')

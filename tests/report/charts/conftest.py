@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.report.page.build import build_page
-from equipoise.report.page.model import Map, Page, Point
-from equipoise.run.details import Detail
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import StoredRun
+from equipoise.report.build import build_page
+from equipoise.report.view_model import Page, Point, Projection
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import StoredRun
+from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
-from equipoise.stats.tabled import result_of_values
-from equipoise.tune.record import FoldChoice, Trial, Tuning
+from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Direction
 
 UNITS = 60
@@ -29,29 +29,25 @@ class KnownRun(StoredRun):
 
     def __init__(self, result: Result, *, tuned: bool) -> None:
         super().__init__(result, Manifest(result.system), Path("nowhere"))
-        kinds = {
-            unit: ("exact" if place % 3 else "hard") for place, unit in enumerate(result.unit_ids.tolist())
-        }
-        details = {unit: Detail(f"text of {unit}", slices={"kind": kind}) for unit, kind in kinds.items()}
+        kinds = {unit: ("exact" if place % 3 else "hard") for place, unit in enumerate(result.unit_ids.tolist())}
+        details = {unit: UnitContent(f"text of {unit}", slices={"kind": kind}) for unit, kind in kinds.items()}
         self.__dict__["details"] = details
         self.__dict__["tuning"] = tuning() if tuned else None
 
 
-def tuning() -> Tuning:
+def tuning() -> TuningRecord:
     """A small grid, three folds, a frontier and a budget."""
     trials = tuple(
         Trial({"chunk_size": size, "top_k": k}, round(0.4 + 0.001 * size + 0.02 * k, 3), 0.1, float(size * k))
         for size in (128, 256)
         for k in (3, 5, 10)
     )
-    folds = tuple(FoldChoice(trials[place].params, 0.7, 0.6 + 0.02 * place, 20) for place in (5, 5, 4))
+    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6 + 0.02 * place, 20) for place in (5, 5, 4))
     frontier = (trials[0], trials[1], trials[2], trials[5])
-    return Tuning("HR", trials, 5, 0, 0.856, 0.8, folds, frontier, "tokens", 1300.0, 2)
+    return TuningRecord("HR", trials, 5, 0, 0.856, 0.8, folds, frontier, "tokens", 1300.0, 2)
 
 
-def values_of(
-    systems: Sequence[str], metric: str, *, hits: bool, seed: int = 0
-) -> dict[str, dict[str, list[float]]]:
+def values_of(systems: Sequence[str], metric: str, *, hits: bool, seed: int = 0) -> dict[str, dict[str, list[float]]]:
     """For each system values of one metric; later systems are worse."""
     rng = np.random.default_rng(seed)
     made = {}
@@ -77,7 +73,7 @@ def page_of(
                 column[place] = float("nan")
     ids = np.array([f"q{place}" for place in range(UNITS)], dtype=object)
     results = [
-        result_of_values(name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), resamples=200)
+        result_from_values(name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), resamples=200)
         for name, columns in tables.items()
     ]
     comparison = compare_results(results, flips=200, resamples=200) if len(results) > 1 else None
@@ -85,7 +81,7 @@ def page_of(
     return build_page(runs, comparison, texts=False), comparison
 
 
-def tree(count: int, kind: str = "disk") -> Map:
+def tree(count: int, kind: str = "disk") -> Projection:
     """A binary tree, its root in the middle."""
     points, links = [], []
     for place in range(count):
@@ -101,7 +97,7 @@ def tree(count: int, kind: str = "disk") -> Map:
         )
         if place:
             links.append((place, (place - 1) // 2))
-    return Map("A tree", kind, tuple(points), tuple(links))
+    return Projection("A tree", kind, tuple(points), tuple(links))
 
 
 @pytest.fixture(scope="session")

@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from equipoise.report.charts.accounts import MOST_DOTS, Node, norms_chart, tree_chart
+from equipoise.domains.accounts.charts import MOST_DOTS, NodeLabel, norm_depth_chart, tree_chart
 from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.dimensions import Reach, dimensions_chart
-from equipoise.report.charts.render import svg
-from equipoise.report.pictures_page import pictures_page
+from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
+from equipoise.report.charts.render import render_svg
+from equipoise.report.publish import charts_html
 
 HOSTILE = '<script>alert("1")</script> & Söhne'
 CURVES = {
-    "lorentz": [Reach(2, 9.0, 4.0, 20.0), Reach(10, 1.5, 1.2, 2.0)],
-    HOSTILE: [Reach(2, 60.0), Reach(10, float("nan"))],
+    "lorentz": [CurvePoint(2, 9.0, 4.0, 20.0), CurvePoint(10, 1.5, 1.2, 2.0)],
+    HOSTILE: [CurvePoint(2, 60.0), CurvePoint(10, float("nan"))],
 }
 
 
@@ -28,7 +28,7 @@ def rows(chart: Chart, field: str) -> list[dict[str, Any]]:
 
 
 def small_tree(branch: str = "Assets") -> Chart:
-    nodes = [Node("cash", branch), Node("Assets", branch), Node(HOSTILE, branch)]
+    nodes = [NodeLabel("cash", branch), NodeLabel("Assets", branch), NodeLabel(HOSTILE, branch)]
     points = np.array([[0.5, 0.1], [0.0, 0.0], [-0.5, 0.1]])
     edges = np.array([[0, 1], [2, 1]])
     return tree_chart(nodes, points, edges, np.array([1.0, 0.0, 1.0]), title="disk", caption="drawn nearer")
@@ -54,37 +54,37 @@ def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() ->
     count = MOST_DOTS * 2
     ranks = np.linspace(0, 1, count)
     ranks[0] = np.nan
-    drawn = norms_chart([Node(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
+    drawn = norm_depth_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
     assert MOST_DOTS / 2 <= len(rows(drawn, "norm")) <= MOST_DOTS
     assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
 
 
 def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
-    ranks = dimensions_chart("MR(filtered)", CURVES, better="down", chance=500.0)
+    ranks = metric_by_dimension_chart("MR(filtered)", CURVES, better="down", chance=500.0)
     assert "logarithmic" in str(ranks.spec["layer"][0]["encoding"]["y"]["axis"]["title"])
-    shares = dimensions_chart("MAP", {"a": [Reach(2, 0.4), Reach(5, 0.6)]}, better="up", chance=0.02)
+    shares = metric_by_dimension_chart("MAP", {"a": [CurvePoint(2, 0.4), CurvePoint(5, 0.6)]}, better="up", chance=0.02)
     assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
 
 
 def test_whiskers_say_their_level() -> None:
-    drawn = dimensions_chart("MR", CURVES, better="down", level=0.9)
+    drawn = metric_by_dimension_chart("MR", CURVES, better="down", level=0.9)
     assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
     assert "90 % intervals. Dashed: by chance." in str(
-        dimensions_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
+        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
     )
 
 
 def test_what_is_undefined_is_not_drawn() -> None:
-    drawn = dimensions_chart("MR", CURVES, better="down")
+    drawn = metric_by_dimension_chart("MR", CURVES, better="down")
     said = {row["says"] for row in rows(drawn, "says") if HOSTILE in row["says"]}
     assert said == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
 
 
 def test_hostile_names_are_text_in_charts_and_on_the_page() -> None:
     pytest.importorskip("vl_convert")
-    charts = [small_tree(HOSTILE), dimensions_chart("MR", CURVES, better="down", chance=50.0)]
+    charts = [small_tree(HOSTILE), metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0)]
     for chart in charts:
-        ElementTree.fromstring(svg(chart))
-    page = pictures_page(HOSTILE, HOSTILE, charts)
+        ElementTree.fromstring(render_svg(chart))
+    page = charts_html(HOSTILE, HOSTILE, charts)
     assert "<script>alert" not in page
-    assert page == pictures_page(HOSTILE, HOSTILE, charts)
+    assert page == charts_html(HOSTILE, HOSTILE, charts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.report.charts.concepts import concept_map_chart, cosines_chart, similarity_chart
+from equipoise.domains.concepts.charts import concept_projection, cosine_histogram, similarity_chart
 from equipoise.report.charts.radar import RADIUS, radar_chart
-from equipoise.stats.interval import Interval
+from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction
 
@@ -52,7 +52,7 @@ def test_a_score_that_is_unknown_has_no_mark_and_the_star_stays_open() -> None:
 
 
 def test_a_cosine_of_zero_is_counted_above_zero() -> None:
-    drawn = cosines_chart({"m": np.array([0.0, 0.0, 0.5, -0.3])}, {"m": np.array([0.5])})
+    drawn = cosine_histogram({"m": np.array([0.0, 0.0, 0.5, -0.3])}, {"m": np.array([0.5])})
     bars = drawn.spec["layer"][0]["data"]["values"]
     assert [(round(row["from"], 2), round(row["to"], 2)) for row in bars] == [
         (-0.3, -0.25),
@@ -64,7 +64,7 @@ def test_a_cosine_of_zero_is_counted_above_zero() -> None:
 
 def test_the_map_says_what_it_keeps() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.5]])
-    drawn = concept_map_chart("m", ["duty", "rye"], ["ethics", "grain"], points, "It keeps 25 %.")
+    drawn = concept_projection("m", ["duty", "rye"], ["ethics", "grain"], points, "It keeps 25 %.")
     assert drawn.spec["title"]["subtitle"] == ["It keeps 25 %."]
     assert drawn.description.endswith("It keeps 25 %.")
 
@@ -74,7 +74,7 @@ def test_the_map_names_the_concepts_as_far_as_they_do_not_cover_each_other() -> 
     rng = np.random.default_rng(0)
     points = np.vstack([rng.uniform(size=(many, 2)), [[0.5, 0.5], [0.5, 0.5]]])
     names = [f"concept {place}" for place in range(many)] + ["twin one", "twin two"]
-    drawn = concept_map_chart("m", names, ["all"] * len(names), points, "")
+    drawn = concept_projection("m", names, ["all"] * len(names), points, "")
     shown = [row["text"] for row in drawn.spec["layer"][-1]["data"]["values"]]
     assert len(shown) > 15
     assert len({"twin one", "twin two"} & set(shown)) < 2

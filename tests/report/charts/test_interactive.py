@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from xml.etree import ElementTree
 
-from equipoise.report.charts import charts_of
-from equipoise.report.charts.interactive import mount, script, style
+from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.page.model import Page
+from equipoise.report.html.charts import chart_script, chart_style, embed_chart
+from equipoise.report.view_model import Page
 from equipoise.stats.comparison import Comparison
 
 Compared = tuple[Page, Comparison]
@@ -17,11 +17,11 @@ Maker = Callable[..., tuple[Page, Comparison | None]]
 
 
 def roots(page: Page) -> list[ElementTree.Element]:
-    return [ElementTree.fromstring(mount(chart)["svg"]) for chart in charts_of(page)]
+    return [ElementTree.fromstring(embed_chart(chart)["svg"]) for chart in report_charts(page)]
 
 
 def test_a_chart_is_one_image_with_its_description(compared: Compared) -> None:
-    for chart, root in zip(charts_of(compared[0]), roots(compared[0]), strict=True):
+    for chart, root in zip(report_charts(compared[0]), roots(compared[0]), strict=True):
         assert root.get("role") == "img"
         assert root.get("aria-label") == f"{chart.title}. {chart.description}"
         assert root.get("data-chart") == chart.name
@@ -73,7 +73,7 @@ def test_only_maps_can_be_looked_at_closer(compared: Compared) -> None:
 
 
 def test_the_style_sheet_knows_every_colour_on_both_grounds() -> None:
-    sheet = style()
+    sheet = chart_style()
     for name, colour in LIGHT.items():
         assert f'[fill="{colour}"]' in sheet
         assert f'[stroke="{colour}"]' in sheet
@@ -82,10 +82,10 @@ def test_the_style_sheet_knows_every_colour_on_both_grounds() -> None:
 
 
 def test_the_script_makes_no_code_and_no_markup_from_texts() -> None:
-    text = script()
+    text = chart_script()
     assert not re.search(r"\beval\b|\bFunction\b|innerHTML|outerHTML|insertAdjacent|document\.write|</", text)
 
 
 def test_the_drawings_of_a_page_are_a_small_part_of_it(compared: Compared) -> None:
-    drawings = sum(len(mount(chart)["svg"]) for chart in charts_of(compared[0]))
-    assert drawings + len(script()) + len(style()) < 200_000
+    drawings = sum(len(embed_chart(chart)["svg"]) for chart in report_charts(compared[0]))
+    assert drawings + len(chart_script()) + len(chart_style()) < 200_000

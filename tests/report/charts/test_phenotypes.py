@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import vl_convert
 
+from equipoise.report.charts.bars import metric_bars, precision_recall_chart
 from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.phenotypes import bars_chart, precision_recall_chart
-from equipoise.report.charts.places import accuracy_chart
-from equipoise.report.charts.render import svg
-from equipoise.stats.interval import Interval
+from equipoise.report.charts.curves import accuracy_at_k_chart
+from equipoise.report.charts.render import render_svg
+from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction
 
@@ -25,7 +25,7 @@ def estimate(metric: str, value: float, reach: Interval, chance: float = 0.1) ->
 
 def bars() -> Chart:
     known, unknown = Interval(0.3, 0.7), Interval.unknown("one unit")
-    return bars_chart(
+    return metric_bars(
         {
             "mine": [estimate("MRR", 0.5, known), estimate("HR@1", 0.4, known)],
             "<b>yours</b>": [estimate("MRR", 0.2, unknown), estimate("HR@1", 0.1, known, float("nan"))],
@@ -39,9 +39,13 @@ def rows_of(chart: Chart) -> Iterator[dict[str, Any]]:
 
 
 def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
-    for chart in (bars(), precision_recall_chart(CURVES), accuracy_chart({"a": [0.1, 0.4]}, what="Hit rate")):
+    for chart in (
+        bars(),
+        precision_recall_chart(CURVES),
+        accuracy_at_k_chart({"a": [0.1, 0.4]}, what="Hit rate"),
+    ):
         assert vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)["marks"], chart.name
-        drawn = svg(chart)
+        drawn = render_svg(chart)
         assert "NaN" not in drawn
         assert "<b>" not in drawn
     captured = capfd.readouterr()
@@ -64,6 +68,6 @@ def test_the_points_of_the_curve_are_recall_and_precision() -> None:
 
 
 def test_the_curve_over_k_is_called_as_its_field_calls_it() -> None:
-    chart = accuracy_chart({"mine": [0.5, 0.7]}, name="hits", what="Hit rate", symbol="HR")
+    chart = accuracy_at_k_chart({"mine": [0.5, 0.7]}, name="hits", what="Hit rate", symbol="HR")
     assert chart.title == "Hit rate over k"
     assert any(row.get("says") == "mine: HR@2 0.700" for row in rows_of(chart))

@@ -9,21 +9,24 @@ import pytest
 import vl_convert
 
 from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.places import accuracy_chart, confusion_chart, ranks_chart
-from equipoise.report.charts.reliability import Dot, reliability_chart
-from equipoise.report.charts.render import svg
+from equipoise.report.charts.curves import accuracy_at_k_chart, confusion_chart, rank_histogram_chart
+from equipoise.report.charts.reliability import CalibrationPoint, reliability_chart
+from equipoise.report.charts.render import render_svg
 
 CURVES = {"mine": [0.5, 0.7, 0.8, 0.85], "<b>yours</b>": [0.1, 0.2, 0.25, 0.9]}
 SHARES = {"mine": [0.6, 0.3, 0.1], "yours": [0.0004, 0.4996, 0.5]}
 COUNTS = [[8, 2, 0], [1, 4, 5]]
-DOTS = [Dot(0.2, 0.3, 0.25, 0.5, 0.3, 0.7, 10), Dot(0.9, 1.0, 0.95, 0.8, None, None, 30)]
+DOTS = [
+    CalibrationPoint(0.2, 0.3, 0.25, 0.5, 0.3, 0.7, 10),
+    CalibrationPoint(0.9, 1.0, 0.95, 0.8, None, None, 30),
+]
 
 
 def charts() -> list[Chart]:
     return [
-        accuracy_chart(CURVES, [0.25, 0.5, 0.75, 1.0]),
-        accuracy_chart({"mine": [0.5]}),
-        ranks_chart(["1", "2-5", "6-9"], SHARES),
+        accuracy_at_k_chart(CURVES, [0.25, 0.5, 0.75, 1.0]),
+        accuracy_at_k_chart({"mine": [0.5]}),
+        rank_histogram_chart(["1", "2-5", "6-9"], SHARES),
         confusion_chart("mine", ["home", "work"], COUNTS),
         reliability_chart("mine", DOTS, 0.12, 0.03),
     ]
@@ -41,7 +44,7 @@ def said(chart: Chart) -> list[str]:
 def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
     for chart in charts():
         assert vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)["marks"], chart.name
-        drawn = svg(chart)
+        drawn = render_svg(chart)
         assert chart.title.split()[0] in drawn
         assert "NaN" not in drawn
     captured = capfd.readouterr()
@@ -49,7 +52,7 @@ def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.Captu
 
 
 def test_the_curves_are_marked_at_the_cutoffs_that_people_quote() -> None:
-    chart = accuracy_chart(CURVES, [0.25, 0.5, 0.75, 1.0])
+    chart = accuracy_at_k_chart(CURVES, [0.25, 0.5, 0.75, 1.0])
     assert said(chart)[:3] == ["mine: Acc@1 0.500", "mine: Acc@2 0.700", "mine: Acc@3 0.800"]
     assert "chance begins at 0.2500" in chart.description
     points = [(row["k"], row["value"]) for row in rows_of(chart) if "k" in row]
@@ -58,7 +61,7 @@ def test_the_curves_are_marked_at_the_cutoffs_that_people_quote() -> None:
 
 
 def test_the_bars_of_ranks_have_the_shares_as_heights() -> None:
-    chart = ranks_chart(["1", "2-5", "6-9"], SHARES)
+    chart = rank_histogram_chart(["1", "2-5", "6-9"], SHARES)
     bars = [row for row in rows_of(chart) if "top" in row]
     heights = [row["base"] - row["top"] for row in bars[:6]]
     shares = [share for row in SHARES.values() for share in row]
@@ -85,4 +88,4 @@ def test_the_diagram_says_how_sure_and_how_right_each_bin_is() -> None:
 
 
 def test_names_are_texts_and_never_markup() -> None:
-    assert "&lt;b&gt;yours&lt;/b&gt;" in svg(accuracy_chart(CURVES))
+    assert "&lt;b&gt;yours&lt;/b&gt;" in render_svg(accuracy_at_k_chart(CURVES))

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.errors import StoreError
-from equipoise.report.charts import Chart, charts_of
-from equipoise.report.charts import render as rendering
-from equipoise.report.charts.render import png, svg, write_charts
+from equipoise.report.charts import render, report_charts
+from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.render import render_png, render_svg, write_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.page.model import Page
+from equipoise.report.view_model import Page
 from equipoise.stats.comparison import Comparison
 
 Compared = tuple[Page, Comparison]
@@ -36,12 +36,12 @@ def paints(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def league(compared: Compared) -> Chart:
-    return charts_of(compared[0])[0]
+    return report_charts(compared[0])[0]
 
 
 def test_an_svg_carries_its_title_and_its_description(compared: Compared) -> None:
-    for chart in charts_of(compared[0]):
-        root = ElementTree.fromstring(svg(chart))
+    for chart in report_charts(compared[0]):
+        root = ElementTree.fromstring(render_svg(chart))
         assert root.tag == f"{NAMESPACE}svg"
         assert [root[0].tag, root[1].tag] == [f"{NAMESPACE}title", f"{NAMESPACE}desc"]
         assert (root[0].text, root[1].text) == (chart.title, chart.description)
@@ -49,66 +49,66 @@ def test_an_svg_carries_its_title_and_its_description(compared: Compared) -> Non
 
 
 def test_an_svg_asks_for_no_font_by_name(compared: Compared) -> None:
-    for chart in charts_of(compared[0]):
-        elements = list(ElementTree.fromstring(svg(chart)).iter())
+    for chart in report_charts(compared[0]):
+        elements = list(ElementTree.fromstring(render_svg(chart)).iter())
         fonts = {element.get("font-family") for element in elements if element.tag == f"{NAMESPACE}text"}
         assert fonts == {"sans-serif"}, chart.name
 
 
 def test_a_png_has_the_size_of_the_svg_times_the_scale(league: Chart) -> None:
-    root = ElementTree.fromstring(svg(league))
+    root = ElementTree.fromstring(render_svg(league))
     drawn = tuple(float(root.get(side, "0")) for side in ("width", "height"))
     for scale in (1, 2):
-        image = png(league, scale=scale)
+        image = render_png(league, scale=scale)
         assert image[:8] == b"\x89PNG\r\n\x1a\n"
         assert struct.unpack(">II", image[16:24]) == pytest.approx([scale * side for side in drawn], abs=1)
 
 
 def test_the_same_chart_gives_the_same_bytes(league: Chart, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = svg(league), png(league)
-    monkeypatch.setattr(rendering, "_converted", rendering._converted.__wrapped__)
-    assert (svg(league), png(league)) == first
+    first = render_svg(league), render_png(league)
+    monkeypatch.setattr(render, "_converted", render._converted.__wrapped__)
+    assert (render_svg(league), render_png(league)) == first
 
 
 def test_dark_ground_has_no_light_colour_left(compared: Compared) -> None:
-    for chart in charts_of(compared[0]):
-        assert not paints(svg(chart, dark=True)) & (set(LIGHT.values()) - set(DARK.values())), chart.name
+    for chart in report_charts(compared[0]):
+        assert not paints(render_svg(chart, dark=True)) & (set(LIGHT.values()) - set(DARK.values())), chart.name
 
 
 def test_drawings_have_only_colours_of_the_palette(compared: Compared) -> None:
-    for chart in charts_of(compared[0]):
-        assert paints(svg(chart)) <= {*LIGHT.values(), "none"}, chart.name
+    for chart in report_charts(compared[0]):
+        assert paints(render_svg(chart)) <= {*LIGHT.values(), "none"}, chart.name
 
 
 def test_hostile_names_are_text_in_every_chart(page_maker: Maker) -> None:
     page, _ = page_maker(HOSTILE, tuned=True)
-    for chart in charts_of(page):
-        root = ElementTree.fromstring(svg(chart))
+    for chart in report_charts(page):
+        root = ElementTree.fromstring(render_svg(chart))
         tags = {element.tag.removeprefix(NAMESPACE) for element in root.iter()}
         assert tags <= {"svg", "title", "desc", "rect", "g", "path", "line", "text", "tspan"}, chart.name
         assert not any(key.startswith("on") for element in root.iter() for key, _ in element.items())
-    words = " ".join(ElementTree.fromstring(svg(charts_of(page)[0])).itertext())
+    words = " ".join(ElementTree.fromstring(render_svg(report_charts(page)[0])).itertext())
     assert HOSTILE[0] in words
     assert HOSTILE[3] in words
 
 
 def test_names_of_charts_are_file_names(page_maker: Maker) -> None:
     page, _ = page_maker(["../../etc/passwd", "a/b", "a b", "ä" * 300], tuned=True)
-    names = [chart.name for chart in charts_of(page)]
+    names = [chart.name for chart in report_charts(page)]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalnum() and name.isascii() and len(name) < 80 for name in names)
 
 
 def test_a_name_that_is_a_colour_keeps_its_text_on_dark_ground(page_maker: Maker) -> None:
     page, _ = page_maker([LIGHT["ink"], "other"])
-    assert LIGHT["ink"] in "".join(ElementTree.fromstring(svg(charts_of(page)[0], dark=True)).itertext())
+    assert LIGHT["ink"] in "".join(ElementTree.fromstring(render_svg(report_charts(page)[0], dark=True)).itertext())
 
 
 def test_all_charts_are_written_as_png_and_svg(page_maker: Maker, tmp_path: Path) -> None:
     page, _ = page_maker(["one", "two"])
     files = write_charts(page, tmp_path / "results" / "visualizations")
     assert {file.name for file in files} == {
-        f"{chart.name}.{suffix}" for chart in charts_of(page) for suffix in ("png", "svg")
+        f"{chart.name}.{suffix}" for chart in report_charts(page) for suffix in ("png", "svg")
     }
     assert all(file.stat().st_size > 1000 for file in files)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import vl_convert
 
-from equipoise.report.charts import Chart, charts_of
+from equipoise.report.charts import report_charts
+from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.distribution import WIDTH
-from equipoise.report.page.model import Page
+from equipoise.report.view_model import Page
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
 
@@ -20,7 +21,7 @@ Maker = Callable[..., tuple[Page, Comparison | None]]
 
 
 def named(page: Page, name: str) -> Chart:
-    return next(chart for chart in charts_of(page) if chart.name == name)
+    return next(chart for chart in report_charts(page) if chart.name == name)
 
 
 def compiled(chart: Chart) -> dict[str, Any]:
@@ -34,17 +35,15 @@ def rows_of(chart: Chart) -> Iterator[dict[str, Any]]:
         yield from source.get("values", ())
 
 
-def test_every_chart_compiles_without_a_warning(
-    compared: Compared, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for chart in charts_of(compared[0]):
+def test_every_chart_compiles_without_a_warning(compared: Compared, capfd: pytest.CaptureFixture[str]) -> None:
+    for chart in report_charts(compared[0]):
         assert compiled(chart)["marks"], chart.name
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
 
 
 def test_a_page_with_everything_has_a_chart_of_every_kind(compared: Compared) -> None:
-    names = {chart.name for chart in charts_of(compared[0])}
+    names = {chart.name for chart in report_charts(compared[0])}
     assert names >= {"league", "forest", "wins", "slices", "distribution-mrr", "frontier", "map-a-tree"}
     assert names >= {"tuning-grid-alpha", "tuning-folds-alpha", "tuning-grid-delta", "map-a-tree-2"}
 
@@ -161,14 +160,14 @@ def test_maps_have_all_points(compared: Compared) -> None:
 
 
 def test_descriptions_are_sentences_with_figures(compared: Compared) -> None:
-    for chart in charts_of(compared[0]):
+    for chart in report_charts(compared[0]):
         assert chart.description.endswith("."), chart.name
         assert any(letter.isdigit() for letter in chart.description), chart.name
 
 
 def test_one_system_has_a_league_and_no_pairs(page_maker: Maker) -> None:
     page, _ = page_maker(["alone"])
-    names = [chart.name for chart in charts_of(page)]
+    names = [chart.name for chart in report_charts(page)]
     assert names[0] == "league"
     assert not {"forest", "wins"} & set(names)
 
@@ -194,9 +193,7 @@ def test_a_system_without_a_value_keeps_its_row_and_says_why(page_maker: Maker) 
 def test_many_systems_are_drawn_and_the_forest_keeps_to_the_leader(
     page_maker: Maker, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    page, _ = page_maker(
-        [f"a/very/long/common/beginning/of/the/name/model-{place:02}" for place in range(30)]
-    )
+    page, _ = page_maker([f"a/very/long/common/beginning/of/the/name/model-{place:02}" for place in range(30)])
     league, forest = named(page, "league"), named(page, "forest")
     names = [row["name"] for row in rows_of(league) if "name" in row]
     assert len(set(names)) == 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.report.charts.theme import DARK, FIRST_DARK_STEP, HEAT_STEPS, LIGHT, heat, identity
+from equipoise.report.charts.theme import DARK, FIRST_DARK_STEP, HEAT_STEPS, LIGHT, heat_color, series_style
 
 
 def luminance(colour: str) -> float:
@@ -52,16 +52,16 @@ def test_more_heat_is_farther_from_the_paper(palette: dict[str, str]) -> None:
 
 
 def test_sixty_four_systems_look_different() -> None:
-    assert len({identity(place) for place in range(64)}) == 64
+    assert len({series_style(place) for place in range(64)}) == 64
 
 
 def test_systems_side_by_side_differ_in_colour_and_in_shape() -> None:
     for place in range(30):
-        one, other = identity(place), identity(place + 1)
+        one, other = series_style(place), series_style(place + 1)
         assert one[0] != other[0]
         assert one[1] != other[1] or place % 8 == 7
 
 
 def test_shades_beyond_the_ends_take_the_last_colour() -> None:
-    assert heat(-0.1) == heat(0.0)
-    assert heat(1.0) == heat(2.0) == (LIGHT["heat6"], LIGHT["on_high"])
+    assert heat_color(-0.1) == heat_color(0.0)
+    assert heat_color(1.0) == heat_color(2.0) == (LIGHT["heat6"], LIGHT["on_high"])

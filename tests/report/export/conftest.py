@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from equipoise.evidence.ranking import Ranking
-from equipoise.run.details import Detail
-from equipoise.run.evaluate import compare, evaluate
-from equipoise.run.manifest import Manifest, Status
-from equipoise.run.store import StoredRun, read_run, write_run
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest, Status
+from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison
 
 HOSTILE = (
@@ -50,7 +51,7 @@ def stored(tmp_path: Path) -> Maker:
         units: int = 40,
         partial: Sequence[str] = (),
         primary: str | None = None,
-        details: dict[str | int, Detail] | None = None,
+        details: dict[str | int, UnitContent] | None = None,
     ) -> Exported:
         rng = np.random.default_rng(7)
         runs = []
@@ -59,11 +60,9 @@ def stored(tmp_path: Path) -> Maker:
             evidence = Ranking.from_ranks(ranks, candidates=200)
             result = evaluate(evidence, metrics, system=name, resamples=200)
             status = Status.PARTIAL if name in partial else Status.COMPLETE
-            manifest = Manifest(
-                name, status=status, reason="out of time", datasets={"data/truth.qrels": "ab12"}
-            )
-            path = write_run(tmp_path / str(place), result, manifest=manifest, details=details)
-            runs.append(read_run(path))
+            manifest = Manifest(name, status=status, reason="out of time", datasets={"data/truth.qrels": "ab12"})
+            path = save_run(tmp_path / str(place), result, manifest=manifest, details=details)
+            runs.append(load_run(path))
         together = None
         if len(runs) > 1:
             together = compare([run.result for run in runs], primary=primary, resamples=200, flips=500)

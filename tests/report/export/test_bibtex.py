@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from equipoise.metrics.catalogue import builtin
 from equipoise.report.export import export
-from equipoise.report.export.bibtex import CORRECTIONS, INTERVALS, LETTERS, entry
-from equipoise.stats.paired import TESTS
+from equipoise.report.export.bibtex import CORRECTIONS, INTERVALS, TIE_GROUP_CITATION, bibtex_entry
+from equipoise.stats.paired_tests import TESTS
 
 pybtex = pytest.importorskip("pybtex.database")
 
 CITES = [*(metric.cite for metric in builtin()), *(test.cite for test in TESTS.values())]
 SOURCES = [part.strip() for cite in CITES for part in cite.split(";") if part.strip()]
-SOURCES += [LETTERS, *CORRECTIONS.values(), *INTERVALS.values()]
+SOURCES += [TIE_GROUP_CITATION, *CORRECTIONS.values(), *INTERVALS.values()]
 
 
 @pytest.mark.parametrize("source", sorted(set(SOURCES)))
 def test_every_source_that_is_named_stands_in_the_bibliography(source: str) -> None:
-    (found,) = pybtex.parse_string(entry(source), "bibtex").entries.values()
+    (found,) = pybtex.parse_string(bibtex_entry(source), "bibtex").entries.values()
     assert found.type in ("article", "inproceedings", "book")
     assert found.fields["year"] in source
     first = found.persons["author"][0]
@@ -35,7 +35,7 @@ def test_every_source_that_is_named_stands_in_the_bibliography(source: str) -> N
 
 @given(st.text(min_size=1))
 def test_a_source_that_is_not_listed_is_an_entry_too(source: str) -> None:
-    assert len(pybtex.parse_string(entry(f"unlisted {source}"), "bibtex").entries) == 1
+    assert len(pybtex.parse_string(bibtex_entry(f"unlisted {source}"), "bibtex").entries) == 1
 
 
 def test_each_source_is_named_once(stored) -> None:

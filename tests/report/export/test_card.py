@@ -14,15 +14,11 @@ from equipoise.report.export.card import yaml_lines
 
 hub = pytest.importorskip("huggingface_hub")
 
-scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 keys = st.text(min_size=1) | st.sampled_from(["no", "on", "null", "model-index", "n", "value"])
 nested = st.recursive(
     st.dictionaries(keys, scalars, min_size=1, max_size=3),
-    lambda inner: st.dictionaries(
-        keys, inner | scalars | st.lists(inner, max_size=3), min_size=1, max_size=3
-    ),
+    lambda inner: st.dictionaries(keys, inner | scalars | st.lists(inner, max_size=3), min_size=1, max_size=3),
     max_leaves=8,
 )
 

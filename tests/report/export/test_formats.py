@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.data.trec import read_run
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
+from equipoise.io.run_files import read_trec_run
 from equipoise.report.export import FORMATS, export
-from equipoise.run.details import Detail, Retrieved
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
 
 
-def lists(*found: tuple[str, float | None], unit: str = "0") -> dict[str | int, Detail]:
+def lists(*found: tuple[str, float | None], unit: str = "0") -> dict[str | int, UnitContent]:
     """What was retrieved for one unit, best first."""
-    return {unit: Detail("why?", retrieved=tuple(Retrieved(doc, "text", score) for doc, score in found))}
+    return {unit: UnitContent("why?", retrieved=tuple(RetrievedItem(doc, "text", score) for doc, score in found))}
 
 
 def trec(made, tmp_path: Path) -> dict[str, dict[str, float]]:
     """The run as the reader of TREC files reads it back."""
     file = tmp_path / "export.trec"
     file.write_text(export(made.runs, None, "trec"))
-    return read_run(file)
+    return read_trec_run(file)
 
 
 def test_a_trec_run_has_the_scores_of_the_system(stored, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from equipoise.evidence.base import Evidence
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.export import export
-from equipoise.report.export.latex import GLYPH, LONG, escaped
-from equipoise.run.evaluate import evaluate
-from equipoise.run.manifest import Manifest
-from equipoise.run.store import StoredRun, read_run, write_run
+from equipoise.report.export.latex import GLYPH, LONG, escape_latex
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import StoredRun, load_run, save_run
 
 needs_tex = pytest.mark.browser("pdflatex")
 BEGINS = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
@@ -48,7 +48,7 @@ def test_tables_of_one_of_seven_and_of_many_hostile_systems_compile(stored, host
 @needs_tex
 def test_every_character_compiles(tmp_path: Path) -> None:
     signs = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070)), *"αЖ中😀\ufffe\ud800\U0010ffff"]
-    lines = [rf"\par {escaped(f'a{sign}b')}" for sign in signs]
+    lines = [rf"\par {escape_latex(f'a{sign}b')}" for sign in signs]
     code, log = compiled(tmp_path, "\n".join([GLYPH, *lines]))
     assert code == 0, log[-1500:]
 
@@ -61,7 +61,7 @@ def test_the_compiler_would_notice_what_is_not_escaped(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_escaped_text_has_no_bare_sign_and_balanced_braces(text: str) -> None:
-    plain = re.sub(r"\\([{}$&#%_]|text[a-z]+\{\}|eqglyph)", "", escaped(text))
+    plain = re.sub(r"\\([{}$&#%_]|text[a-z]+\{\}|eqglyph)", "", escape_latex(text))
     assert not re.search(r"[\\$&#%_~^<>|\"`]", plain)
     assert "\n" not in plain
     assert "--" not in plain
@@ -74,7 +74,7 @@ def test_escaped_text_has_no_bare_sign_and_balanced_braces(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S"])))
 def test_escaping_loses_nothing_of_ascii(text: str) -> None:
-    back = escaped(text)
+    back = escape_latex(text)
     for written, sign in (
         (r"\textbackslash{}", "\0"),
         (r"\textasciitilde{}", "~"),
@@ -106,9 +106,7 @@ def test_the_best_is_bold_and_the_smallest_mean_rank_is_the_best(stored) -> None
 
 def test_the_caption_states_test_correction_n_and_level(stored) -> None:
     made = stored(["one", "two", "three"])
-    caption = next(
-        line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line
-    )
+    caption = next(line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line)
     for words in (
         "on 40 units, best first on MRR",
         r"95 \% intervals",
@@ -150,7 +148,7 @@ def test_a_partial_run_is_marked_and_explained(stored) -> None:
 def run_of(evidence: Evidence, metric: str, folder: Path) -> StoredRun:
     """The run of a system called a."""
     result = evaluate(evidence, metric, system="a")
-    return read_run(write_run(folder / "run", result, manifest=Manifest("a")))
+    return load_run(save_run(folder / "run", result, manifest=Manifest("a")))
 
 
 def test_negative_figures_have_a_real_minus(tmp_path: Path) -> None:
@@ -161,9 +159,7 @@ def test_negative_figures_have_a_real_minus(tmp_path: Path) -> None:
 
 def test_undefined_units_and_a_chance_that_is_only_a_bound_are_told(tmp_path: Path) -> None:
     truth = {"q1": {"x": 1}, "q2": {"x": 0}, "q3": {"x": 1}}
-    text = export(
-        [run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex"
-    )
+    text = export([run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex")
     assert "Undefined units, left out of the figure: HR@1 of a (1 unit)." in text
     assert r"\emph{chance} & $\leq$ 0." in text
     assert "A chance level with an inequality sign is only a bound" in text

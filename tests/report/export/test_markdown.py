@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from equipoise.report.escaping import inert
 from equipoise.report.export import export
-from equipoise.report.export.markdown import escaped
-from equipoise.report.inert import inert
+from equipoise.report.export.markdown import escape_markdown
 
 
 class Cells(HTMLParser):
@@ -62,9 +62,9 @@ def test_names_come_back_from_the_table_as_they_were(stored, hostile) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_escaped_text_is_shown_as_it_is(text: str) -> None:
     shown = inert(" ".join(text.split()))
-    cells = read(f"| head |\n| --- |\n| {escaped(text)} |\n")
+    cells = read(f"| head |\n| --- |\n| {escape_markdown(text)} |\n")
     assert cells.rows[1:] == [[shown.strip()]] or not shown
-    paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escaped(text))
+    paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escape_markdown(text))
     assert not shown or (paragraph.startswith("<p>") and paragraph.count("<") == 2)
 
 

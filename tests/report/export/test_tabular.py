@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from equipoise.report.escaping import inert
 from equipoise.report.export import export
-from equipoise.report.inert import inert
 
 
 def rows(text: str) -> list[dict[str, str]]:

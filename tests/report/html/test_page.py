@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 from equipoise.extras import install_command
-from equipoise.report.html.render import html_page
-from equipoise.report.page.build import build_page
-from equipoise.report.page.gather import comparison_of
-from equipoise.report.page.model import Map, Page, Point
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.manifest import Status
-from equipoise.run.store import read_run
+from equipoise.report.build import build_page, compare_runs
+from equipoise.report.html.render import render_html
+from equipoise.report.view_model import Page, Point, Projection
+from equipoise.runs.manifest import Status
+from equipoise.runs.store import load_run
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from html_tree import Node, tree
 from stored_runs import bread_runs, made_up, ranks
 
@@ -43,12 +42,12 @@ HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
-    return build_page(runs, comparison_of(runs))
+    return build_page(runs, compare_runs(runs))
 
 
 @pytest.fixture(scope="module")
 def text(page: Page) -> str:
-    return html_page(page)
+    return render_html(page)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
 
 
 def test_a_page_without_findings_says_so_at_its_end(page: Page) -> None:
-    sound = sections(tree(html_page(replace(page, findings=()), charts=False)))
+    sound = sections(tree(render_html(replace(page, findings=()), charts=False)))
     assert sound[0] == "verdict"
     assert sound.index("findings") > sound.index("tuning")
 
@@ -99,7 +98,7 @@ def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
     values = 1 / ranks(2, 30)
     values[1, 3] = np.nan
     runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
-    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False), charts=False))
+    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False), charts=False))
     league = document.one("section", id="league")
     heads = [head.text for head in league.all("th", scope="col")]
     assert "Undefined" in heads
@@ -135,8 +134,7 @@ def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> Non
         chance = drawing.one("line", class_="chance").attributes
         assert float(chance["x1"]) == pytest.approx(place(row.chance), abs=0.06)
         ends = [
-            float(each)
-            for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="reach").attributes["d"])
+            float(each) for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="reach").attributes["d"])
         ]
         assert ends == pytest.approx([place(row.figure.low), place(row.figure.high)], abs=0.06)
 
@@ -173,9 +171,7 @@ def test_slices_tunings_and_findings_are_all_there(page: Page, document: Node) -
 
 
 def test_only_what_differs_is_marked_in_the_protocol(page: Page, document: Node) -> None:
-    marked = [
-        row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")
-    ]
+    marked = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
     differing = [f"{fact.name} ≠" for group in page.protocol.groups for fact in group.facts if fact.differs]
     assert marked == differing == ["model ≠"]
 
@@ -205,23 +201,23 @@ def test_the_units_are_in_the_data_of_the_page(page: Page, document: Node) -> No
 
 
 def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
-    document = tree(html_page(build_page(bread_runs(tmp_path, tuned=False)[:1])))
+    document = tree(render_html(build_page(bread_runs(tmp_path, tuned=False)[:1])))
     assert sections(document) == [name for name in ORDER if name not in ("pairs", "tuning")]
     heads = [head.text for head in document.one("section", id="league").all("th", scope="col")]
     assert "Band" not in heads
 
 
 def test_a_map_has_its_place_after_the_tuning(page: Page) -> None:
-    drawn = Map("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
-    document = tree(html_page(replace(page, maps=(drawn,)), charts=False))
+    drawn = Projection("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
+    document = tree(render_html(replace(page, maps=(drawn,)), charts=False))
     assert sections(document) == [*ORDER[:8], "maps", *ORDER[8:]]
     assert "<leaf>" in document.one("section", id="maps").text
 
 
 def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
     made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
-    runs = [read_run(tmp_path / f"run{place}") for place in (0, 1)]
-    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False), charts=False))
+    runs = [load_run(tmp_path / f"run{place}") for place in (0, 1)]
+    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False), charts=False))
     banners = [node.text for node in document.one("main").all("p", class_="caution")]
     assert sorted(banners) == [
         "Not complete: the run of a is partial: interrupted.",
@@ -232,10 +228,10 @@ def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
 
 def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
     names = [f"{HOSTILE}{place}" for place in range(2)]
-    hit = Retrieved(HOSTILE, HOSTILE, 0.5, True, HOSTILE)
+    hit = RetrievedItem(HOSTILE, HOSTILE, 0.5, True, HOSTILE)
     units: list[str | int] = [f"{HOSTILE}-{place}" for place in range(30)]
-    details: dict[str | int, Detail] = {
-        unit: Detail(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{place % 2}"}, (hit,))
+    details: dict[str | int, UnitContent] = {
+        unit: UnitContent(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{place % 2}"}, (hit,))
         for place, unit in enumerate(units)
     }
     runs = made_up(
@@ -249,7 +245,7 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
         cost={HOSTILE: 1.0},
         command=(HOSTILE,),
     )
-    text = html_page(build_page(runs, comparison_of(runs)))
+    text = render_html(build_page(runs, compare_runs(runs)))
     document = tree(text)
     assert [node.attributes.get("type") for node in document.all("script")] == ["application/json", None]
     assert document.all("img") == []
@@ -290,9 +286,7 @@ def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(document
 
 def test_the_script_never_turns_text_into_markup(document: Node) -> None:
     (script,) = [node for node in document.all("script") if "type" not in node.attributes]
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(", script.raw
-    )
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(", script.raw)
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import\(", script.raw)
 
 
@@ -317,11 +311,11 @@ def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path, page: Page, text: str) -> None:
-    assert html_page(page) == text
+    assert render_html(page) == text
     runs = bread_runs(tmp_path, tuned=False)
     pages = [
-        html_page(build_page(given, comparison_of(given)), charts=False)
-        for given in (runs, [read_run(run.path) for run in runs])
+        render_html(build_page(given, compare_runs(given)), charts=False)
+        for given in (runs, [load_run(run.path) for run in runs])
     ]
     assert pages[0] == pages[1]
 
@@ -331,31 +325,29 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghij klmnopqrstuvwxyz äöüß"))
     blocks = ["".join(row) for row in letters[rng.integers(0, len(letters), (10_000, 200))]]
-    details: dict[str | int, Detail] = {
-        f"q{unit}": Detail(
+    details: dict[str | int, UnitContent] = {
+        f"q{unit}": UnitContent(
             f"question {unit}",
             (blocks[unit],),
             {"kind": f"kind {unit % 5}"},
-            tuple(Retrieved(f"d{unit * 10 + rank}", blocks[unit * 10 + rank] * 2, 0.1) for rank in range(10)),
+            tuple(RetrievedItem(f"d{unit * 10 + rank}", blocks[unit * 10 + rank] * 2, 0.1) for rank in range(10)),
         )
         for unit in range(1000)
     }
     found = ranks(3, 1000)
     values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
     runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
-    page = build_page(runs, comparison_of(runs))
+    page = build_page(runs, compare_runs(runs))
     assert page.explorer is not None
     assert len(page.explorer.units) == 1000
     assert "Texts are cut after" in page.explorer.note
-    assert len(html_page(page).encode()) < 2_000_000
+    assert len(render_html(page).encode()) < 2_000_000
 
 
-def test_without_the_converter_the_page_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_converter_the_page_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
-    document = tree(html_page(build_page(runs, comparison_of(runs), texts=False)))
+    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False)))
     hint = document.one("main").all("p", class_="hint")[0].text
     assert install_command("report") in hint
     assert document.all("figure") == []

@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 
 from equipoise.errors import ParameterError
+from equipoise.report.build import build_page, compare_runs
 from equipoise.report.export import export
-from equipoise.report.page.build import build_page
-from equipoise.report.page.gather import comparison_of
-from equipoise.report.page.model import Page
-from equipoise.run.details import Detail
-from equipoise.run.manifest import Status
-from equipoise.run.store import StoredRun
+from equipoise.report.view_model import Page
+from equipoise.runs.manifest import Status
+from equipoise.runs.store import StoredRun
+from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison
-from equipoise.stats.numbers import figure, p_value, shared_decimals, signed, span
-from equipoise.stats.slices import FEW, sliced
+from equipoise.stats.formatting import (
+    format_difference,
+    format_interval,
+    format_p,
+    format_value,
+    shared_decimals,
+)
+from equipoise.stats.slices import MIN_UNITS, slice_estimates
 from equipoise.types import Direction, Floats
 from stored_runs import COST, bread_runs, made_up, ranks
 
@@ -29,7 +34,7 @@ Made = tuple[list[StoredRun], Comparison, Page]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
-    comparison = comparison_of(runs)
+    comparison = compare_runs(runs)
     assert comparison is not None
     return runs, comparison, build_page(runs, comparison)
 
@@ -61,8 +66,8 @@ def test_every_figure_of_the_league_is_that_of_the_comparison(made: Made) -> Non
                 own.interval.low,
                 own.interval.high,
             )
-            assert row.figure.text == figure(own.value, places)
-            assert row.figure.span == span(own.interval, places)
+            assert row.figure.text == format_value(own.value, places)
+            assert row.figure.span == format_interval(own.interval, places)
             assert (row.n, row.undefined) == (str(own.n), str(own.undefined))
             assert row.chance == own.chance
             assert row.bands == comparison.bands_on(league.metric)[row.system]
@@ -77,7 +82,7 @@ def test_differences_to_the_leader_have_its_sign_and_its_p(made: Made) -> None:
     for row in others:
         seen = comparison.contrast(row.system, comparison.order[0])
         assert float(row.difference) == pytest.approx(seen.difference, abs=5e-4)
-        assert row.p == p_value(seen.adjusted)
+        assert row.p == format_p(seen.adjusted)
         assert row.counts == f"{seen.wins}/{seen.ties}/{seen.losses}"
 
 
@@ -89,8 +94,8 @@ def test_every_pair_stands_once_with_the_better_ranked_first(made: Made) -> None
     for row in page.pairs.rows:
         seen = comparison.contrast(row.a, row.b)
         assert row.figure.value == seen.difference
-        assert row.figure.text == signed(seen.difference, places)
-        assert row.adjusted == p_value(seen.adjusted)
+        assert row.figure.text == format_difference(seen.difference, places)
+        assert row.adjusted == format_p(seen.adjusted)
         assert (row.wins, row.ties, row.losses) == (seen.wins, seen.ties, seen.losses)
         assert row.winner == (seen.winner(comparison.alpha) or "")
 
@@ -141,21 +146,19 @@ def test_slices_are_those_of_the_statistics(made: Made) -> None:
     known = {unit: detail.slices for unit, detail in runs[0].details.items()}
     for place, system in enumerate(page.systems):
         run = next(run for run in runs if run.result.system == system.name)
-        expected = {
-            (each.name, each.value): each.estimate for each in sliced(run.result, page.primary, known)
-        }
+        expected = {(each.name, each.value): each.estimate for each in slice_estimates(run.result, page.primary, known)}
         shown = {(row.name, row.value): row.cells[place] for row in page.slices.rows}
         assert shown.keys() == expected.keys()
         for key, cell in shown.items():
             assert cell.value == expected[key].value
-            assert cell.few == (expected[key].n < FEW)
+            assert cell.few == (expected[key].n < MIN_UNITS)
 
 
 def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 30)[np.newaxis].repeat(2, 0)
     kinds = {f"q{place}": {"kind": "rare" if place < 5 else "usual"} for place in range(30)}
     runs = _with_slices(tmp_path, values, kinds)
-    page = build_page(runs, comparison_of(runs), texts=False)
+    page = build_page(runs, compare_runs(runs), texts=False)
     assert page.slices is not None
     rows = {row.value: row for row in page.slices.rows}
     assert (rows["rare"].few, rows["usual"].few) == (True, False)
@@ -166,7 +169,7 @@ def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
 def test_a_slice_with_a_value_of_its_own_for_each_unit_makes_no_table(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 50)[np.newaxis].repeat(2, 0)
     runs = _with_slices(tmp_path, values, {f"q{place}": {"id": f"u{place}"} for place in range(50)})
-    assert build_page(runs, comparison_of(runs), texts=False).slices is None
+    assert build_page(runs, compare_runs(runs), texts=False).slices is None
 
 
 def test_distributions_count_every_unit_once(made: Made) -> None:
@@ -180,7 +183,7 @@ def test_distributions_count_every_unit_once(made: Made) -> None:
 def test_undefined_units_are_counted_beside_the_bins(tmp_path: Path) -> None:
     values = np.array([[1.0, np.nan, 0.0, 0.5], [1.0, np.nan, 1.0, 0.25]])
     runs = made_up(tmp_path, ["a", "b"], {"nDCG@10": values})
-    part = build_page(runs, comparison_of(runs), texts=False).distributions[0]
+    part = build_page(runs, compare_runs(runs), texts=False).distributions[0]
     assert [series.undefined for series in part.series] == [1, 1]
 
 
@@ -191,9 +194,7 @@ def test_findings_keep_code_evidence_and_remedy(made: Made) -> None:
         for group in page.findings
         for item in group.items
     }
-    expected = {
-        (each.code, each.subject, each.sentence, each.evidence, each.remedy) for each in comparison.findings
-    }
+    expected = {(each.code, each.subject, each.sentence, each.evidence, each.remedy) for each in comparison.findings}
     assert shown == expected
     assert all(group.title for group in page.findings)
 
@@ -218,7 +219,7 @@ def test_the_grid_holds_every_trial_once(made: Made) -> None:
         assert tuned.grid.column_head == "top_k"
         assert [mark for cell in cells for mark in cell.marks if mark == "best"] == ["best"]
         assert sum(trial.chosen for trial in tuned.trials) == len(tuning.folds)
-        assert dict(tuned.facts)["gap"] == signed(tuning.optimistic - tuning.nested)
+        assert dict(tuned.facts)["gap"] == format_difference(tuning.optimistic - tuning.nested)
         assert [point.cost for point in tuned.frontier] == [trial.cost for trial in tuning.frontier]
 
 
@@ -254,7 +255,7 @@ def test_a_partial_run_is_named_at_the_top(tmp_path: Path) -> None:
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
     partial = replace(runs[0].manifest, status=Status.PARTIAL, reason="interrupted")
     runs[0] = replace(runs[0], manifest=partial)
-    page = build_page(runs, comparison_of(runs), texts=False)
+    page = build_page(runs, compare_runs(runs), texts=False)
     assert page.cautions == ("the run of a is partial: interrupted",)
     assert [bool(each.caution) for each in page.systems] == [each.name == "a" for each in page.systems]
 
@@ -268,7 +269,7 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
         bounds=(1.0, 1000.0),
         better=Direction.DOWN,
     )
-    page = build_page(runs, comparison_of(runs), texts=False)
+    page = build_page(runs, compare_runs(runs), texts=False)
     assert page.better == page.league.better == "down"
     assert page.systems[0].name == "near"
     assert page.pairs is not None
@@ -278,5 +279,5 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
 
 
 def _with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, str]]) -> list[StoredRun]:
-    details: dict[str | int, Detail] = {unit: Detail("?", slices=own) for unit, own in kinds.items()}
+    details: dict[str | int, UnitContent] = {unit: UnitContent("?", slices=own) for unit, own in kinds.items()}
     return made_up(folder, ["a", "b"], {"nDCG@10": values}, details=details)

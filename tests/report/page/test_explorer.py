@@ -10,16 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import StoreError
-from equipoise.report.page import explorer as explorer_file
-from equipoise.report.page import unit_details
-from equipoise.report.page.build import build_page
-from equipoise.report.page.gather import comparison_of
-from equipoise.report.page.model import Explorer, Page
-from equipoise.report.page.selection import selected
-from equipoise.report.page.texts import ELLIPSIS, TextTable, longest_that_fits
-from equipoise.report.page.unit_details import details_of, slices_of
-from equipoise.run.details import Detail, Retrieved
-from equipoise.run.store import DETAILS, StoredRun
+from equipoise.report import unit_explorer
+from equipoise.report.build import build_page, compare_runs
+from equipoise.report.unit_explorer import (
+    ELLIPSIS,
+    TextPool,
+    max_text_length,
+    read_unit_details,
+    read_unit_slices,
+    select_units,
+)
+from equipoise.report.view_model import Explorer, Page
+from equipoise.runs.run_directory import DETAILS
+from equipoise.runs.store import StoredRun
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction
 from stored_runs import bread_runs, made_up, ranks
 
@@ -30,7 +34,7 @@ def explorer_of(page: Page) -> Explorer:
 
 
 def page_of(runs: list[StoredRun]) -> Page:
-    return build_page(runs, comparison_of(runs), texts=False)
+    return build_page(runs, compare_runs(runs), texts=False)
 
 
 def test_everything_that_was_retrieved_can_be_read_back(tmp_path: Path) -> None:
@@ -69,14 +73,12 @@ def test_every_text_stands_once(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(
-        st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, float("nan")]), min_size=3, max_size=3), min_size=1
-    ),
+    st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, float("nan")]), min_size=3, max_size=3), min_size=1),
     st.integers(1, 12),
 )
 def test_no_unit_left_out_tells_more_than_one_that_is_kept(rows: list[list[float]], room: int) -> None:
     values = np.array(rows)
-    chosen = selected(values, room, Direction.UP)
+    chosen = select_units(values, room, Direction.UP)
 
     def told(row: list[float]) -> float:
         known = [value for value in row if value == value]
@@ -93,21 +95,19 @@ def test_no_unit_left_out_tells_more_than_one_that_is_kept(rows: list[list[float
 
 def test_of_one_system_the_worst_units_are_kept() -> None:
     values = np.array([[0.9], [0.1], [0.5], [0.2]])
-    assert selected(values, 2, Direction.UP).kept.tolist() == [1, 3]
-    assert selected(values, 2, Direction.DOWN).kept.tolist() == [0, 2]
+    assert select_units(values, 2, Direction.UP).kept.tolist() == [1, 3]
+    assert select_units(values, 2, Direction.DOWN).kept.tolist() == [0, 2]
 
 
 def test_equals_are_drawn_by_the_seed() -> None:
     values = np.zeros((200, 2))
-    draws = [selected(values, 20, Direction.UP, seed=seed).kept.tolist() for seed in (0, 0, 1)]
+    draws = [select_units(values, 20, Direction.UP, seed=seed).kept.tolist() for seed in (0, 0, 1)]
     assert draws[0] == draws[1]
     assert draws[0] != draws[2]
 
 
-def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(explorer_file, "MOST_CELLS", 40)
+def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_explorer, "MOST_CELLS", 40)
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 100)})
     shown = explorer_of(page_of(runs))
     assert (len(shown.units), shown.total) == (20, 100)
@@ -115,12 +115,10 @@ def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(
     assert "(seed 0)" in shown.note
 
 
-def test_what_was_retrieved_gives_way_before_the_units_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(explorer_file, "MOST_HITS", 60)
-    details: dict[str | int, Detail] = {
-        f"q{place}": Detail("?", retrieved=tuple(Retrieved(f"d{rank}", "text") for rank in range(3)))
+def test_what_was_retrieved_gives_way_before_the_units_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_explorer, "MOST_HITS", 60)
+    details: dict[str | int, UnitContent] = {
+        f"q{place}": UnitContent("?", retrieved=tuple(RetrievedItem(f"d{rank}", "text") for rank in range(3)))
         for place in range(50)
     }
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 50)}, details=details)
@@ -132,9 +130,9 @@ def test_what_was_retrieved_gives_way_before_the_units_do(
 
 
 def test_long_texts_are_cut_and_the_page_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explorer_file, "TEXT_BYTES", 30_000)
-    details: dict[str | int, Detail] = {
-        f"q{place}": Detail("ä" * 3000 + str(place), ("right",)) for place in range(20)
+    monkeypatch.setattr(unit_explorer, "TEXT_BYTES", 30_000)
+    details: dict[str | int, UnitContent] = {
+        f"q{place}": UnitContent("ä" * 3000 + str(place), ("right",)) for place in range(20)
     }
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 20)}, details=details)
     shown = explorer_of(page_of(runs))
@@ -145,11 +143,11 @@ def test_long_texts_are_cut_and_the_page_says_where(tmp_path: Path, monkeypatch:
 
 @given(st.lists(st.text(alphabet="ab", max_size=5000), max_size=20), st.integers(100, 20_000))
 def test_texts_that_are_said_to_fit_do_fit(texts: list[str], room: int) -> None:
-    length = longest_that_fits(set(texts), room)
+    length = max_text_length(set(texts), room)
     if length is None:
         assert sum(min(len(text), 160) for text in set(texts)) > room
         return
-    table = TextTable(length)
+    table = TextPool(length)
     for text in texts:
         assert table.texts[table.place(text)].removesuffix(ELLIPSIS) == text[:length]
     assert sum(len(text.removesuffix(ELLIPSIS)) for text in table.texts) <= room
@@ -159,36 +157,34 @@ def test_many_units_are_read_line_by_line_and_come_out_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tricky = '", "retrieved": [{"id": 1}], "slices": {}'
-    details: dict[str | int, Detail] = {
-        "a": Detail(
-            tricky, (tricky,), {"retrieved": 3, tricky: None}, (Retrieved(tricky, tricky, 0.5, True),)
+    details: dict[str | int, UnitContent] = {
+        "a": UnitContent(
+            tricky, (tricky,), {"retrieved": 3, tricky: None}, (RetrievedItem(tricky, tricky, 0.5, True),)
         ),
-        "b": Detail("plain", (), {"kind": "x"}),
-        "c": Detail(""),
+        "b": UnitContent("plain", (), {"kind": "x"}),
+        "c": UnitContent(""),
     }
     (run,) = made_up(tmp_path, ["s"], {"MRR": [[1.0, 0.5, 0.2]]}, units=["a", "b", "c"], details=details)
-    whole, slices = details_of(run, ["a", "c", "unknown"]), slices_of([run])
-    monkeypatch.setattr(unit_details, "MANY", 1)
-    assert details_of(run, ["a", "c", "unknown"]) == whole == {"a": details["a"], "c": details["c"]}
-    assert slices_of([run]) == slices == {"a": details["a"].slices, "b": details["b"].slices}
+    whole, slices = read_unit_details(run, ["a", "c", "unknown"]), read_unit_slices([run])
+    monkeypatch.setattr(unit_explorer, "MANY", 1)
+    assert read_unit_details(run, ["a", "c", "unknown"]) == whole == {"a": details["a"], "c": details["c"]}
+    assert read_unit_slices([run]) == slices == {"a": details["a"].slices, "b": details["b"].slices}
 
 
-def test_a_changed_line_is_refused_when_it_is_read_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (run,) = made_up(tmp_path, ["s"], {"MRR": [[1.0, 0.5]]}, details={"q0": Detail("?"), "q1": Detail("!")})
+def test_a_changed_line_is_refused_when_it_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = made_up(tmp_path, ["s"], {"MRR": [[1.0, 0.5]]}, details={"q0": UnitContent("?"), "q1": UnitContent("!")})
     lines = (run.path / DETAILS).read_text().splitlines()
     (run.path / DETAILS).write_text(f"{lines[0]}\n[1, 2\n")
-    monkeypatch.setattr(unit_details, "MANY", 1)
+    monkeypatch.setattr(unit_explorer, "MANY", 1)
     with pytest.raises(StoreError, match="line 2 is no detail of a unit"):
-        details_of(run, ["q0"])
+        read_unit_details(run, ["q0"])
 
 
 def test_slices_of_units_are_named_by_place(tmp_path: Path) -> None:
-    details: dict[str | int, Detail] = {
-        "q0": Detail("", slices={"kind": "b"}),
-        "q1": Detail("", slices={"kind": "a"}),
-        "q2": Detail(""),
+    details: dict[str | int, UnitContent] = {
+        "q0": UnitContent("", slices={"kind": "b"}),
+        "q1": UnitContent("", slices={"kind": "a"}),
+        "q2": UnitContent(""),
     }
     runs = made_up(tmp_path, ["s", "t"], {"MRR": [[1.0, 0.5, 0.2], [1.0, 0.4, 0.1]]}, details=details)
     (kind,) = explorer_of(page_of(runs)).slices

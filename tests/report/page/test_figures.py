@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.report.page.figures import number, scale_of
+from equipoise.report.tables import axis_scale, finite_or_none
 
 numbers = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
 
 @given(st.lists(numbers, min_size=1, max_size=20))
 def test_an_axis_holds_everything_and_little_more(values: list[float]) -> None:
-    scale = scale_of([], values)
+    scale = axis_scale([], values)
     hair = 1e-8 * (scale.high - scale.low)
     assert scale.low <= min(values) + hair
     assert max(values) - hair <= scale.high
@@ -29,8 +29,8 @@ def test_an_axis_holds_everything_and_little_more(values: list[float]) -> None:
 
 
 def test_an_axis_of_nothing_goes_from_0_to_1() -> None:
-    assert (scale_of([], [None]).low, scale_of([], [None]).high) == (0.0, 1.0)
+    assert (axis_scale([], [None]).low, axis_scale([], [None]).high) == (0.0, 1.0)
 
 
 def test_what_is_no_number_is_none() -> None:
-    assert [number(value) for value in (0.5, float("nan"), float("inf"))] == [0.5, None, None]
+    assert [finite_or_none(value) for value in (0.5, float("nan"), float("inf"))] == [0.5, None, None]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import DuplicateError, PairingError, ParameterError, StoreError, UnknownNameError
-from equipoise.report.page.gather import comparison_of, read_runs
-from equipoise.run.store import MANIFEST
+from equipoise.report.build import compare_runs, read_runs
+from equipoise.runs.run_directory import MANIFEST
 from stored_runs import bread_runs, made_up, ranks
 
 
@@ -51,7 +51,7 @@ def test_runs_over_different_units_are_refused_with_the_difference(tmp_path: Pat
     runs = made_up(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]}, units=["q1", "q2"])
     runs += made_up(tmp_path / "b", ["b"], {"MRR": [[1.0, 0.5]]}, units=["q2", "q3"])
     with pytest.raises(PairingError) as caught:
-        comparison_of(runs)
+        compare_runs(runs)
     assert "only in a: q1" in caught.value.excerpt
     assert "only in b: q3" in caught.value.excerpt
 
@@ -60,7 +60,7 @@ def test_runs_without_a_common_metric_are_refused(tmp_path: Path) -> None:
     runs = made_up(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]})
     runs += made_up(tmp_path / "b", ["b"], {"HR@1": [[1.0, 0.0]]})
     with pytest.raises(ParameterError, match="share no metric"):
-        comparison_of(runs)
+        compare_runs(runs)
 
 
 def test_a_run_of_another_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -72,4 +72,4 @@ def test_a_run_of_another_schema_is_refused_with_a_sentence(tmp_path: Path) -> N
 
 
 def test_one_run_alone_has_no_comparison(tmp_path: Path) -> None:
-    assert comparison_of(made_up(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})) is None
+    assert compare_runs(made_up(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})) is None

@@ -7,36 +7,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.data.fixture import questions
-from equipoise.embed.chunk.chunkers import Chunk
-from equipoise.metrics.functions import hit
-from equipoise.recipes.fair.evaluator import BinaryEvaluator
-from equipoise.tasks.answers.chance import MOST_DRAWS, chance_levels
-from equipoise.tasks.answers.evidence import hold_answers, search_answers
-from equipoise.tasks.answers.matcher import matcher
-from equipoise.tasks.answers.rule import Parts
+from equipoise.domains.fair.answer_evidence import MAX_SAMPLES, chance_levels, locate_answers, rank_answers
+from equipoise.domains.fair.answer_matching import AnswerParts
+from equipoise.domains.fair.compat import BinaryEvaluator
+from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+from equipoise.domains.fair.questions import check_questions
+from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.models.chunking import Chunk
 from fair_sample import chunks_of, document, pairs
 
 WORDS = ["rye", "wheat", "oats", "spelt", "corn"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), min_size=1, max_size=6)
 ANSWERS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 # Five standard errors of one question.
-WITHIN = 5 * 0.5 / MOST_DRAWS**0.5
+WITHIN = 5 * 0.5 / MAX_SAMPLES**0.5
 
 
 def held_and_asked(texts, answers, rule):
-    asked = questions({"question": "Which?", "answer": each} for each in answers)
-    return hold_answers(asked, [Chunk(text, 0, len(text), 1) for text in texts], rule), asked
+    asked = check_questions({"question": "Which?", "answer": each} for each in answers)
+    return locate_answers(asked, [Chunk(text, 0, len(text), 1) for text in texts], rule), asked
 
 
 @settings(max_examples=60)
 @given(TEXTS, ANSWERS, st.booleans(), st.sampled_from([0.5, 0.8, 1.0]))
 def test_it_is_the_share_of_all_orders_whose_first_chunks_answer(texts, answer, forms, threshold):
-    rule = matcher("source", fuzzy_word_match=forms, partial_match_threshold=threshold)
+    rule = answer_matcher("source", fuzzy_word_match=forms, partial_match_threshold=threshold)
     held, asked = held_and_asked(texts, [answer], rule)
-    needed = [
-        held.shelf.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))
-    ]
+    needed = [held.shelf.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))]
     exact = [np.mean(np.array(needed) <= k) for k in range(1, len(texts) + 1)]
     np.testing.assert_allclose(held.chance(asked, len(texts), len(texts)), exact, atol=WITHIN)
 
@@ -44,9 +41,9 @@ def test_it_is_the_share_of_all_orders_whose_first_chunks_answer(texts, answer, 
 @pytest.mark.slow
 def test_the_evaluator_passes_random_chunks_so_often():
     text = document(60)
-    chunks, asked = chunks_of(text, 24, 4), questions(pairs(text, 40))
+    chunks, asked = chunks_of(text, 24, 4), check_questions(pairs(text, 40))
     texts = [chunk.text for chunk in chunks]
-    level = hold_answers(asked, chunks, matcher("source")).chance(asked, len(chunks), 5)
+    level = locate_answers(asked, chunks, answer_matcher("source")).chance(asked, len(chunks), 5)
     evaluator, rng = BinaryEvaluator(matcher="source"), np.random.default_rng(1)
     for k in (2, 5):
         passed = [
@@ -56,14 +53,14 @@ def test_the_evaluator_passes_random_chunks_so_often():
         ]
         error = np.std(passed) / len(passed) ** 0.5
         assert level[k - 1] == pytest.approx(np.mean(passed), abs=4 * error)
-    alone = hold_answers(asked, chunks, matcher("words")).chance(asked, len(chunks), 5)
+    alone = locate_answers(asked, chunks, answer_matcher("words")).chance(asked, len(chunks), 5)
     assert level[4] > alone[4] + 0.05
 
 
 def test_questions_with_many_answers_of_several_words_share_no_luck():
     texts = [*WORDS, *"abcdefghij"]
     answers = [f"{one} {other}" for one in WORDS for other in WORDS if one != other] * 10
-    held, asked = held_and_asked(texts, answers, matcher("source"))
+    held, asked = held_and_asked(texts, answers, answer_matcher("source"))
     exact = 4 * 3 / (15 * 14)  # both of two chunks are among the first four of fifteen
     found = [held.chance(asked, 15, 4, seed)[3] for seed in range(20)]
     assert np.std(found) < 1.5 * (exact * (1 - exact) / 100_000) ** 0.5
@@ -74,27 +71,27 @@ def test_questions_with_many_answers_of_several_words_share_no_luck():
 def test_where_texts_are_read_alone_it_is_the_expectation_of_equal_scores(seed, depth):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=2)) for _ in range(rng.integers(1, 9))]
-    held, asked = held_and_asked(texts, WORDS, matcher("words"))
+    held, asked = held_and_asked(texts, WORDS, answer_matcher("words"))
 
     class Constant:
         def score_blocks(self, queries):
             yield slice(0, len(queries)), np.zeros((len(queries), len(texts)))
 
     chunks = [Chunk(text, 0, len(text), 1) for text in texts]
-    found = search_answers(Constant(), asked, chunks, matcher("words"), depth, held=held)
-    expected = [hit(found.ranking, k).mean() for k in range(1, len(found.chance) + 1)]
+    found = rank_answers(Constant(), asked, chunks, answer_matcher("words"), depth, held=held)
+    expected = [hit_rate(found.ranking, k).mean() for k in range(1, len(found.chance) + 1)]
     np.testing.assert_allclose(found.chance, expected, atol=1e-12)
 
 
 def test_an_answer_may_have_more_parts_than_a_byte_has_bits():
     there = np.eye(20, dtype=bool)
-    level = chance_levels([np.array([], dtype=int)], [Parts(there, 16)], 20, 20, np.random.default_rng(0))
+    level = chance_levels([np.array([], dtype=int)], [AnswerParts(there, 16)], 20, 20, np.random.default_rng(0))
     assert level.tolist() == [0.0] * 15 + [1.0] * 5
 
 
 def test_the_same_seed_gives_the_same_figures_and_they_rise_with_k():
-    held, asked = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], matcher("source"))
-    again, _ = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], matcher("source"))
+    held, asked = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
+    again, _ = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
     level = held.chance(asked, 5, 5)
     assert level.tolist() == again.chance(asked, 5, 5).tolist()
     assert (np.diff(level) >= 0).all()

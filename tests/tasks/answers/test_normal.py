@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.tasks.answers.normal import normalised
+from equipoise.domains.fair.answer_matching import normalize_answer
 
 
 @pytest.mark.parametrize(
@@ -27,28 +27,28 @@ from equipoise.tasks.answers.normal import normalised
     ],
 )
 def test_what_people_read_as_equal_is_equal(one, other):
-    assert normalised(one) == normalised(other)
+    assert normalize_answer(one) == normalize_answer(other)
 
 
 def test_case_and_white_space_can_be_kept():
-    assert normalised("A  b", fold_case=False) == "A b"
-    assert normalised("A  b", collapse_spaces=False) == "a  b"
+    assert normalize_answer("A  b", fold_case=False) == "A b"
+    assert normalize_answer("A  b", collapse_spaces=False) == "a  b"
 
 
 @given(st.text())
 def test_normalising_twice_changes_nothing(text):
-    once = normalised(text)
-    assert normalised(once) == once
+    once = normalize_answer(text)
+    assert normalize_answer(once) == once
 
 
 @given(st.text())
 def test_the_result_is_in_nfkc_and_holds_no_separator(text):
     for spaces in (True, False):
-        normal = normalised(text, collapse_spaces=spaces)
+        normal = normalize_answer(text, collapse_spaces=spaces)
         assert "\0" not in normal
-    assert unicodedata.is_normalized("NFKC", normalised(text))
+    assert unicodedata.is_normalized("NFKC", normalize_answer(text))
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_only_folded_and_collapsed(text):
-    assert normalised(text) == " ".join(text.replace("`", "'").replace("\0", "").casefold().split())
+    assert normalize_answer(text) == " ".join(text.replace("`", "'").replace("\0", "").casefold().split())

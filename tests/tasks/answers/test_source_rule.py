@@ -5,9 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.tasks.answers.matcher import matcher
-from equipoise.tasks.answers.source_rule import PASSED, SourceRule
-from equipoise.tasks.answers.vocabulary import Vocabulary, alike
+from equipoise.domains.fair.embedding_eval_matcher import (
+    PASS_SCORE,
+    EmbeddingEvalMatcher,
+    WordFormIndex,
+    answer_matcher,
+    is_word_form,
+)
 from marked import marked
 
 PIECES = [
@@ -70,7 +74,7 @@ def peer():
 @given(cases(), OPTIONS)
 def test_scores_are_those_of_the_real_package(peer, case, options):
     answer, texts = case
-    assert SourceRule(**options).score(answer, texts) == peer(**options).evaluate("?", answer, texts).score
+    assert EmbeddingEvalMatcher(**options).score(answer, texts) == peer(**options).evaluate("?", answer, texts).score
 
 
 @settings(max_examples=300)
@@ -80,21 +84,21 @@ def test_the_first_hit_is_the_least_number_of_texts_that_the_real_package_accept
     evaluator = peer(**options)
     accepted = [bool(evaluator.evaluate("?", answer, texts[:few])) for few in range(1, len(texts) + 1)]
     expected = accepted.index(True) + 1 if any(accepted) else None
-    assert SourceRule(**options).first_hit(answer, texts) == expected
+    assert EmbeddingEvalMatcher(**options).first_hit(answer, texts) == expected
 
 
 @given(cases(), OPTIONS)
 def test_holders_are_the_texts_that_the_rule_accepts_alone(case, options):
     answer, texts = case
-    rule = SourceRule(**options)
-    alone = [place for place, text in enumerate(texts) if rule.score(answer, [text]) >= PASSED]
+    rule = EmbeddingEvalMatcher(**options)
+    alone = [place for place, text in enumerate(texts) if rule.score(answer, [text]) >= PASS_SCORE]
     assert rule.holders([answer], texts)[0].tolist() == alone
 
 
 @given(cases(), st.randoms(use_true_random=False))
 def test_an_order_of_a_shelf_is_the_same_as_the_texts_in_that_order(case, random):
     answer, texts = case
-    rule = SourceRule()
+    rule = EmbeddingEvalMatcher()
     order = list(range(len(texts)))
     random.shuffle(order)
     shelf = rule.shelve(texts)
@@ -105,9 +109,9 @@ def test_an_order_of_a_shelf_is_the_same_as_the_texts_in_that_order(case, random
 @given(cases())
 def test_once_accepted_more_texts_change_nothing_unless_one_ends_in_a_currency_sign(case):
     answer, texts = case
-    rule = SourceRule()
+    rule = EmbeddingEvalMatcher()
     if not any(text.rstrip().endswith(("$", "€", "£", "¥")) for text in texts):
-        accepted = [rule.score(answer, texts[:few]) >= PASSED for few in range(1, len(texts) + 1)]
+        accepted = [rule.score(answer, texts[:few]) >= PASS_SCORE for few in range(1, len(texts) + 1)]
         assert accepted == sorted(accepted)
 
 
@@ -116,26 +120,26 @@ WORDS = st.text("as", min_size=1, max_size=6)
 
 @given(st.lists(st.lists(WORDS, max_size=6), max_size=5), WORDS, st.booleans())
 def test_looking_forms_up_equals_comparing_all_words(texts, word, forms):
-    found = Vocabulary(texts, forms=forms).texts_with(word).tolist()
-    same = alike if forms else str.__eq__
+    found = WordFormIndex(texts, forms=forms).texts_with(word).tolist()
+    same = is_word_form if forms else str.__eq__
     assert found == [any(same(word, other) for other in words) for words in texts]
 
 
 def test_a_word_of_nothing_but_s_is_a_form_of_every_word():
-    assert alike("rye", "ssss")
-    assert Vocabulary([["ssss"], ["sss"]], forms=True).texts_with("rye").tolist() == [True, False]
+    assert is_word_form("rye", "ssss")
+    assert WordFormIndex([["ssss"], ["sss"]], forms=True).texts_with("rye").tolist() == [True, False]
 
 
 def test_a_currency_sign_at_the_end_of_a_text_closes_up_with_the_next(peer):
     texts = ["it costs $", "5 in all"]
     for answer in ("$5", "costs $5 in", "$ 5"):
         assert peer().evaluate("?", answer, texts).score == 1.0
-        assert SourceRule().first_hit(answer, texts) == 2
+        assert EmbeddingEvalMatcher().first_hit(answer, texts) == 2
 
 
 def test_no_texts_hold_nothing():
-    assert SourceRule().score("rye", []) == 0.0
-    assert matcher("source").first_hit("rye", []) is None
+    assert EmbeddingEvalMatcher().score("rye", []) == 0.0
+    assert answer_matcher("source").first_hit("rye", []) is None
 
 
 def test_it_is_laxer_than_the_rule_words():
@@ -144,5 +148,5 @@ def test_it_is_laxer_than_the_rule_words():
         ("art", "party"),
         ("one two three four five", "five four three two"),
     ):
-        assert matcher("source").holds(answer, text)
-        assert not matcher("words").holds(answer, text)
+        assert answer_matcher("source").holds(answer, text)
+        assert not answer_matcher("words").holds(answer, text)

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.domains.fair.answer_matching import WholeWordMatcher, normalize_answer
+from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.tasks.answers.matcher import matcher
-from equipoise.tasks.answers.normal import normalised
-from equipoise.tasks.answers.words_rule import WordsRule
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ from equipoise.tasks.answers.words_rule import WordsRule
     ],
 )
 def test_an_answer_is_held(answer, text):
-    assert matcher("words").holds(answer, text)
+    assert answer_matcher("words").holds(answer, text)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +75,15 @@ def test_an_answer_is_held(answer, text):
     ],
 )
 def test_an_answer_is_not_held(answer, text):
-    assert not matcher("words").holds(answer, text)
+    assert not answer_matcher("words").holds(answer, text)
 
 
 def test_an_answer_across_two_texts_is_held_by_neither():
-    assert [len(each) for each in matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [0]
+    assert [len(each) for each in answer_matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [0]
 
 
 def test_the_first_text_in_order_that_holds_the_answer_is_counted():
-    rule = matcher("words")
+    rule = answer_matcher("words")
     assert rule.first_hit("rye", ["wheat", "rye", "rye"]) == 2
     assert rule.first_hit("rye", ["wheat"]) is None
     assert rule.first_hit("rye", []) is None
@@ -103,7 +102,7 @@ def test_the_first_text_in_order_that_holds_the_answer_is_counted():
     ],
 )
 def test_currency_is_an_option(answer, text, held):
-    assert matcher("words", currency=True).holds(answer, text) is held
+    assert answer_matcher("words", currency=True).holds(answer, text) is held
 
 
 @pytest.mark.parametrize(
@@ -117,34 +116,34 @@ def test_currency_is_an_option(answer, text, held):
     ],
 )
 def test_a_share_of_the_words_is_an_option(answer, text, held):
-    assert matcher("words", fuzzy=True).holds(answer, text) is held
-    assert not matcher("words").holds(answer, text)
+    assert answer_matcher("words", fuzzy=True).holds(answer, text) is held
+    assert not answer_matcher("words").holds(answer, text)
 
 
 def test_the_share_can_be_chosen():
-    assert matcher("words", fuzzy=True, threshold=0.5).holds("one two", "one")
+    assert answer_matcher("words", fuzzy=True, threshold=0.5).holds("one two", "one")
 
 
 def test_the_name_tells_the_options_that_are_not_usual():
-    assert matcher().name == "words"
-    assert matcher("words", currency=True, threshold=0.5).name == "words(currency=True, threshold=0.5)"
-    assert matcher("source").name == "source"
+    assert answer_matcher().name == "words"
+    assert answer_matcher("words", currency=True, threshold=0.5).name == "words(currency=True, threshold=0.5)"
+    assert answer_matcher("source").name == "source"
 
 
 def test_unknown_names_and_options_get_a_suggestion():
     with pytest.raises(UnknownNameError) as caught:
-        matcher("word")
+        answer_matcher("word")
     assert caught.value.hint == "did you mean words?"
     with pytest.raises(ParameterError) as caught:
-        matcher("words", curency=True)
+        answer_matcher("words", curency=True)
     assert caught.value.hint == "did you mean currency?"
     with pytest.raises(ParameterError, match="True or False"):
-        matcher("words", fuzzy="yes")
+        answer_matcher("words", fuzzy="yes")
     with pytest.raises(ParameterError, match="from 0 to 1"):
-        matcher("words", threshold=80)
+        answer_matcher("words", threshold=80)
     with pytest.raises(ParameterError, match="made already"):
-        matcher(WordsRule(), fuzzy=True)
-    assert matcher(WordsRule()) == WordsRule()
+        answer_matcher(WholeWordMatcher(), fuzzy=True)
+    assert answer_matcher(WholeWordMatcher()) == WholeWordMatcher()
 
 
 PIECES = [
@@ -173,7 +172,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 @given(st.lists(TEXTS, max_size=8), st.lists(TEXTS, max_size=5), st.booleans(), st.booleans())
 def test_searching_all_texts_at_once_equals_asking_each(texts, answers, currency, fuzzy):
-    rule = matcher("words", currency=currency, fuzzy=fuzzy)
+    rule = answer_matcher("words", currency=currency, fuzzy=fuzzy)
     together = rule.holders(answers, texts)
     for answer, found in zip(answers, together, strict=True):
         assert found.dtype == np.int64
@@ -182,23 +181,23 @@ def test_searching_all_texts_at_once_equals_asking_each(texts, answers, currency
 
 def plainly_held(answer: str, text: str) -> bool:
     """The rule for ASCII letters and digits alone, by the word borders of regular expressions."""
-    normal = normalised(answer)
+    normal = normalize_answer(answer)
     left, right = (r"\b" if end.isalnum() or end == "_" else "" for end in (normal[:1], normal[-1:]))
-    return bool(normal) and re.search(left + re.escape(normal) + right, normalised(text)) is not None
+    return bool(normal) and re.search(left + re.escape(normal) + right, normalize_answer(text)) is not None
 
 
-ASCII = st.lists(
-    st.sampled_from(["art", "p", "rye", "1", "65", "%", "$", " ", "_", "'", "!"]), max_size=12
-).map("".join)
+ASCII = st.lists(st.sampled_from(["art", "p", "rye", "1", "65", "%", "$", " ", "_", "'", "!"]), max_size=12).map(
+    "".join
+)
 
 
 @given(ASCII, ASCII)
 def test_without_points_commas_and_signs_the_borders_are_those_of_regular_expressions(answer, text):
-    assert matcher("words").holds(answer, text) == plainly_held(answer, text)
+    assert answer_matcher("words").holds(answer, text) == plainly_held(answer, text)
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_more_text_never_loses_a_word_answer_held_with_spaces_around(answer, before, after):
-    normal = normalised(answer)
+    normal = normalize_answer(answer)
     if normal:
-        assert matcher("words").holds(answer, f"{before} {answer} {after}")
+        assert answer_matcher("words").holds(answer, f"{before} {answer} {after}")

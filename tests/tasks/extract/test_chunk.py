@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.embed.model import embedder
+from equipoise.domains.phenotypes.extraction.candidates import ClinicalText, TextSpan, split_documents
+from equipoise.domains.phenotypes.extraction.splitters import PhraseSplitter, SemanticSplitter, TextToSplit
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
-from equipoise.tasks.extract import Chunk, Document, chunked
-from equipoise.tasks.extract.cut.base import Source
-from equipoise.tasks.extract.cut.phrases import Phrases
-from equipoise.tasks.extract.cut.semantic import SemanticWindows
+from equipoise.models.embedder import embedder
 
 PARTS = [
     "Fever",
@@ -37,13 +35,13 @@ RULES = (*LOSSLESS, "conjunction", "cue")
 
 
 def texts(document: str, *chunkers: object) -> list[str]:
-    return [chunk.text for chunk in chunked({"a": document}, chunkers)]  # type: ignore[arg-type]
+    return [chunk.text for chunk in split_documents({"a": document}, chunkers)]  # type: ignore[arg-type]
 
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, st.permutations(RULES), st.sampled_from(["en", "de"]))
 def test_chunks_are_slices_of_the_document_in_order(text: str, order: Sequence[str], language: str) -> None:
-    chunks = chunked([Document("a", text, language)], order)
+    chunks = split_documents([ClinicalText("a", text, language)], order)
     assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
     assert all(chunk.text == chunk.text.strip() for chunk in chunks)
     borders = [place for chunk in chunks for place in (chunk.start, chunk.end)]
@@ -53,15 +51,15 @@ def test_chunks_are_slices_of_the_document_in_order(text: str, order: Sequence[s
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, st.permutations(LOSSLESS))
 def test_no_letter_is_lost_where_only_marks_separate(text: str, order: Sequence[str]) -> None:
-    held = {place for chunk in chunked({"a": text}, order) for place in range(chunk.start, chunk.end)}
+    held = {place for chunk in split_documents({"a": text}, order) for place in range(chunk.start, chunk.end)}
     assert all(place in held for place, letter in enumerate(text) if letter.isalnum())
 
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, TEXTS)
 def test_a_document_is_cut_as_if_it_were_alone(first: str, second: str) -> None:
-    both = chunked([Document("a", first, "en"), Document("b", second, "en")], RULES)
-    alone = chunked([Document("b", second, "en")], RULES)
+    both = split_documents([ClinicalText("a", first, "en"), ClinicalText("b", second, "en")], RULES)
+    alone = split_documents([ClinicalText("b", second, "en")], RULES)
     assert [(chunk.start, chunk.text) for chunk in both if chunk.document == 1] == [
         (chunk.start, chunk.text) for chunk in alone
     ]
@@ -89,23 +87,23 @@ def test_words_are_not_cut_in_the_middle() -> None:
 
 def test_german_conjunctions_cut_german_texts_only() -> None:
     document = "Fieber und Husten"
-    assert [chunk.text for chunk in chunked([Document("a", document, "de")], ["conjunction"])] == [
+    assert [chunk.text for chunk in split_documents([ClinicalText("a", document, "de")], ["conjunction"])] == [
         "Fieber",
         "Husten",
     ]
-    assert [chunk.text for chunk in chunked([Document("a", document, "en")], ["conjunction"])] == [document]
+    assert [chunk.text for chunk in split_documents([ClinicalText("a", document, "en")], ["conjunction"])] == [document]
 
 
 def test_semantic_windows_cut_where_the_words_change() -> None:
     text = "apple apple apple apple quartz quartz quartz quartz"
-    cutter = SemanticWindows(embedder("hash"), words=3, threshold=0.9)
+    cutter = SemanticSplitter(embedder("hash"), words=3, threshold=0.9)
     assert texts(text, cutter) == ["apple apple apple apple", "quartz quartz quartz quartz"]
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(["fever", "cough", "the", "rash"]), max_size=20).map(" ".join))
 def test_semantic_pieces_keep_every_word_and_are_not_too_short(text: str) -> None:
-    cutter = SemanticWindows(embedder("hash"), words=2, threshold=0.8, least=3)
+    cutter = SemanticSplitter(embedder("hash"), words=2, threshold=0.8, least=3)
     pieces = texts(text, cutter)
     assert " ".join(pieces) == text
     assert len(pieces) <= 1 or min(len(piece.split()) for piece in pieces) >= 3
@@ -121,40 +119,40 @@ def test_semantic_windows_embed_all_texts_in_one_batch() -> None:
             return self.inner.embed(batch, **options)
 
     counting = Counting()
-    SemanticWindows(counting).cut([Source("one two three four five")] * 9)  # type: ignore[arg-type]
+    SemanticSplitter(counting).cut([TextToSplit("one two three four five")] * 9)  # type: ignore[arg-type]
     assert counting.batches == 1
 
 
 def test_semantic_windows_without_a_model_are_refused() -> None:
     with pytest.raises(ParameterError, match="need a model that embeds"):
-        chunked({"a": "fever"}, ["semantic"])
+        split_documents({"a": "fever"}, ["semantic"])
 
 
 def test_a_mistyped_chunker_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError) as caught:
-        chunked({"a": "fever"}, ["sentense"])
+        split_documents({"a": "fever"}, ["sentense"])
     assert caught.value.hint == "did you mean sentence?"
 
 
 def test_an_empty_document_has_no_chunks() -> None:
-    assert chunked({"a": " \n", "b": "fever"}) == (Chunk(1, 0, 5, "fever"),)
+    assert split_documents({"a": " \n", "b": "fever"}) == (TextSpan(1, 0, 5, "fever"),)
 
 
 @pytest.mark.parametrize("chunkers", [[], ()])
 def test_no_chunker_is_refused(chunkers: Sequence[str]) -> None:
     with pytest.raises(ParameterError, match="no chunker"):
-        chunked({"a": "fever"}, chunkers)
+        split_documents({"a": "fever"}, chunkers)
 
 
 def test_documents_are_checked() -> None:
     with pytest.raises(DuplicateError, match="called a"):
-        chunked([Document("a", "x"), Document("a", "y")])
+        split_documents([ClinicalText("a", "x"), ClinicalText("a", "y")])
     with pytest.raises(InputError, match="no document"):
-        chunked([])
+        split_documents([])
     with pytest.raises(UnknownNameError):
-        Document("a", "fièvre", "fr")
+        ClinicalText("a", "fièvre", "fr")
     with pytest.raises(ParameterError):
-        Phrases(0)
+        PhraseSplitter(0)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +163,6 @@ def test_documents_are_checked() -> None:
     ],
 )
 def test_a_bare_result_behind_a_heading_is_no_chunk(text: str, left: str) -> None:
-    pieces = [chunk.text for chunk in chunked({"a": text})]
+    pieces = [chunk.text for chunk in split_documents({"a": text})]
     assert pieces[-1] == left
     assert not {"negative", "unauffällig"} & set(pieces)

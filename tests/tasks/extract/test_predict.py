@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.domains.phenotypes.assertion.detect import detect_assertions
+from equipoise.domains.phenotypes.extraction.candidates import (
+    Candidates,
+    ClinicalText,
+    retrieve_candidates,
+    retrieve_for_spans,
+)
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.extraction.splitters import PhraseSplitter
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.errors import ParameterError, StoreError
-from equipoise.ontology.assertion import detect
-from equipoise.ontology.index.search import Found, TermSystem
-from equipoise.tasks.extract import Candidates, Document, candidates, predict, retrieved
-from equipoise.tasks.extract.cut.phrases import Phrases
 
 TEXT = "no fever but cough and his mother has fits. fever? possible cough"
 TERMS = ("T:1", "T:2", "T:3", "T:4")
@@ -30,7 +36,7 @@ def drawn_candidates(draw: st.DrawFn) -> Candidates:
     scores = -np.sort(-rng.integers(0, 6, (count, depth)) / 5, axis=1)
     terms = np.array([rng.permutation(4)[:depth] for _ in range(count)], dtype=np.int64).reshape(count, depth)
     return Candidates(
-        (Document("a", TEXT, "en"), Document("b", TEXT[::-1], "en")),
+        (ClinicalText("a", TEXT, "en"), ClinicalText("b", TEXT[::-1], "en")),
         np.array(documents, dtype=np.int64),
         np.array([start for start, _ in borders], dtype=np.int64),
         np.array([min(start + length, len(TEXT)) for start, length in borders], dtype=np.int64),
@@ -60,7 +66,7 @@ def slowly(found: Candidates, num_results: int, threshold: float, confidence: fl
     evidence = defaultdict(list)
     for chunk, ranked in kept:
         document = found.documents[chunk.document]
-        (asserted,) = detect(document.text, [(chunk.start, chunk.end)], "en")
+        (asserted,) = detect_assertions(document.text, [(chunk.start, chunk.end)], "en")
         for term, score in ranked:
             evidence[document.id, TERMS[term], asserted].append((score, (chunk.start, chunk.end)))
     means = {key: np.mean([score for score, _ in each]) for key, each in evidence.items()}
@@ -130,8 +136,8 @@ def test_candidates_come_back_from_arrays_as_they_were(found: Candidates) -> Non
     assert (again.chunkers, again.system) == (found.chunkers, found.system)
 
 
-def test_candidates_are_stored_and_read(system: TermSystem, tmp_path: Path) -> None:
-    found = candidates({"ä": "Kein Fieber", "b": ""}, system, num_results=3)
+def test_candidates_are_stored_and_read(system: TermRetriever, tmp_path: Path) -> None:
+    found = retrieve_candidates({"ä": "Kein Fieber", "b": ""}, system, num_results=3)
     found.save(tmp_path / "found.npz")
     again = Candidates.load(tmp_path / "found.npz")
     assert predict(again, num_results=3).found == predict(found, num_results=3).found
@@ -141,9 +147,9 @@ def test_candidates_are_stored_and_read(system: TermSystem, tmp_path: Path) -> N
         Candidates.load(tmp_path / "other.npz")
 
 
-def test_a_note_is_read_with_its_assertions(system: TermSystem) -> None:
+def test_a_note_is_read_with_its_assertions(system: TermRetriever) -> None:
     note = "He has fits and short stature, but no fever. His mother has a cough."
-    (extracted,) = predict(candidates({"note": note}, system, num_results=3), num_results=3).found
+    (extracted,) = predict(retrieve_candidates({"note": note}, system, num_results=3), num_results=3).found
     assert {(each.term, str(each.assertion)) for each in extracted} >= {
         ("T:2", "affirmed"),
         ("T:4", "affirmed"),
@@ -154,30 +160,30 @@ def test_a_note_is_read_with_its_assertions(system: TermSystem) -> None:
     assert [note[start:end] for start, end in fever.spans] == ["fever"]
 
 
-def test_of_overlapping_phrases_the_best_is_evidence(system: TermSystem) -> None:
+def test_of_overlapping_phrases_the_best_is_evidence(system: TermRetriever) -> None:
     note = "short stature since birth"
-    found = candidates({"note": note}, system, chunkers=[Phrases(3)], num_results=1)
+    found = retrieve_candidates({"note": note}, system, chunkers=[PhraseSplitter(3)], num_results=1)
     (extracted,) = predict(found, num_results=1, chunk_threshold=0.9).found
     assert [(each.term, each.spans) for each in extracted] == [("T:4", ((0, 13),))]
 
 
-def test_all_chunks_are_searched_at_once_and_equal_texts_together(system: TermSystem) -> None:
+def test_all_chunks_are_searched_at_once_and_equal_texts_together(system: TermRetriever) -> None:
     asked: list[list[str]] = []
 
-    class Watched(TermSystem):
-        def search(self, queries: object, k: int) -> Found:
+    class Watched(TermRetriever):
+        def search(self, queries: object, k: int) -> TermHits:
             asked.append(list(queries))  # type: ignore[call-overload]
             return super().search(asked[-1], k)
 
     watched = Watched("tfidf:", system.ontology)
-    found = candidates({"a": "fever. cough", "b": "cough. fever"}, watched, num_results=2)
+    found = retrieve_candidates({"a": "fever. cough", "b": "cough. fever"}, watched, num_results=2)
     assert asked == [["fever", "cough"]]
     assert [chunk.text for chunk in found.chunks] == ["fever", "cough", "cough", "fever"]
     assert np.array_equal(found.scores[0], found.scores[3])
 
 
-def test_batched_candidates_equal_those_of_each_chunk_alone(system: TermSystem) -> None:
-    found = candidates({"a": "fits, coughing; small size", "b": "pyrexia"}, system, num_results=4)
+def test_batched_candidates_equal_those_of_each_chunk_alone(system: TermRetriever) -> None:
+    found = retrieve_candidates({"a": "fits, coughing; small size", "b": "pyrexia"}, system, num_results=4)
     for row, chunk in enumerate(found.chunks):
         alone = system.search([chunk.text], 4)
         assert [found.term_ids[term] for term in found.terms[row]] == [
@@ -186,44 +192,44 @@ def test_batched_candidates_equal_those_of_each_chunk_alone(system: TermSystem) 
         np.testing.assert_allclose(found.scores[row], alone.scores[0], atol=5.1e-7)
 
 
-def test_a_sum_of_cosines_scores_one_for_the_label_itself(system: TermSystem) -> None:
-    both = TermSystem("sum:hash+tfidf:", system.ontology)
-    assert candidates({"a": "Fever"}, both, num_results=1).scores[0, 0] == pytest.approx(1.0)
+def test_a_sum_of_cosines_scores_one_for_the_label_itself(system: TermRetriever) -> None:
+    both = TermRetriever("sum:hash+tfidf:", system.ontology)
+    assert retrieve_candidates({"a": "Fever"}, both, num_results=1).scores[0, 0] == pytest.approx(1.0)
 
 
-def test_marked_spans_can_be_searched_instead_of_chunks(system: TermSystem) -> None:
-    documents = [Document("a", "fever or cough")]
-    chunks = candidates(documents, system, num_results=1).chunks[1:]
-    found = retrieved(documents, chunks, system, num_results=1)
+def test_marked_spans_can_be_searched_instead_of_chunks(system: TermRetriever) -> None:
+    documents = [ClinicalText("a", "fever or cough")]
+    chunks = retrieve_candidates(documents, system, num_results=1).chunks[1:]
+    found = retrieve_for_spans(documents, chunks, system, num_results=1)
     assert [chunk.text for chunk in found.chunks] == ["cough"]
     assert found.term_ids == ("T:6",)
 
 
-def test_documents_without_chunks_hold_nothing(system: TermSystem) -> None:
-    predicted = predict(candidates({"a": "", "b": "..."}, system, num_results=2), num_results=2)
+def test_documents_without_chunks_hold_nothing(system: TermRetriever) -> None:
+    predicted = predict(retrieve_candidates({"a": "", "b": "..."}, system, num_results=2), num_results=2)
     assert predicted.sets() == {"a": [], "b": []}
 
 
-def test_more_results_than_were_stored_are_refused(system: TermSystem) -> None:
-    found = candidates({"a": "fever"}, system, num_results=2)
+def test_more_results_than_were_stored_are_refused(system: TermRetriever) -> None:
+    found = retrieve_candidates({"a": "fever"}, system, num_results=2)
     with pytest.raises(ParameterError, match="2 candidates a chunk are stored"):
         predict(found, num_results=3)
     with pytest.raises(ParameterError, match="no number"):
         predict(found, num_results=2, chunk_threshold=float("nan"))
 
 
-class _Inexact(TermSystem):
+class _Inexact(TermRetriever):
     """A system whose perfect matches miss 1 by what arithmetic leaves."""
 
-    def search(self, queries: object, k: int) -> Found:
+    def search(self, queries: object, k: int) -> TermHits:
         found = super().search(queries, k)  # type: ignore[arg-type]
         off = np.resize([-6e-16, 4e-16, -6e-8, 0.0], found.scores.shape[0])[:, None]
-        return Found(found.terms, found.scores + off, found.component)
+        return TermHits(found.terms, found.scores + off, found.component)
 
 
-def test_a_perfect_match_passes_a_threshold_of_one(system: TermSystem) -> None:
+def test_a_perfect_match_passes_a_threshold_of_one(system: TermRetriever) -> None:
     text = "Fever. Cough. Seizure. Short stature."
-    found = candidates({"a": text}, _Inexact("tfidf:", system.ontology), num_results=3)
+    found = retrieve_candidates({"a": text}, _Inexact("tfidf:", system.ontology), num_results=3)
     assert found.scores.max() == 1.0
     (terms,) = predict(found, num_results=1, chunk_threshold=1.0, min_confidence=1.0).found
     assert len(terms) == 4
@@ -233,7 +239,7 @@ def test_a_mean_of_equal_scores_is_that_score() -> None:
     count = 3
     places = np.arange(count, dtype=np.int64)
     kept = Candidates(
-        (Document("a", "x" * count, "en"),),
+        (ClinicalText("a", "x" * count, "en"),),
         np.zeros(count, dtype=np.int64),
         places,
         places + 1,

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.error_stages import LossStage, count_by_stage, trace_gold_terms
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.extraction.splitters import PhraseSplitter
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.errors import PairingError
-from equipoise.ontology.index.search import TermSystem
-from equipoise.tasks.extract import Candidates, Stage, candidates, lost_by_stage, predict, trace
-from equipoise.tasks.extract.cut.phrases import Phrases
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Marked:
     spans: tuple[tuple[int, int], ...] = ()
 
 
-def stage(found: Candidates, gold: Marked, **choices: object) -> Stage:
-    (traced,) = trace(found, predict(found, **choices), {"a": [gold]})  # type: ignore[arg-type]
+def stage(found: Candidates, gold: Marked, **choices: object) -> LossStage:
+    (traced,) = trace_gold_terms(found, predict(found, **choices), {"a": [gold]})  # type: ignore[arg-type]
     return traced.stage
 
 
@@ -32,45 +34,42 @@ NOTE = "fits and a cold, no fever"
 
 
 @pytest.fixture
-def found(system: TermSystem) -> Candidates:
-    return candidates({"a": NOTE}, system, num_results=3)
+def found(system: TermRetriever) -> Candidates:
+    return retrieve_candidates({"a": NOTE}, system, num_results=3)
 
 
 def test_what_is_predicted_is_found(found: Candidates) -> None:
     choices = {"num_results": 3, "chunk_threshold": 0.5}
-    assert stage(found, Marked("T:2"), **choices) is Stage.FOUND
-    assert stage(found, Marked("T:3", "negated"), **choices) is Stage.FOUND
-    assert stage(found, Marked("T:3", "affirmed"), **choices) is Stage.ASSERTION
+    assert stage(found, Marked("T:2"), **choices) is LossStage.FOUND
+    assert stage(found, Marked("T:3", "negated"), **choices) is LossStage.FOUND
+    assert stage(found, Marked("T:3", "affirmed"), **choices) is LossStage.ASSERTION
 
 
 def test_gold_assertions_do_not_count_where_none_are_predicted(found: Candidates) -> None:
-    assert stage(found, Marked("T:3", "negated"), num_results=3, assertions=False) is Stage.FOUND
+    assert stage(found, Marked("T:3", "negated"), num_results=3, assertions=False) is LossStage.FOUND
 
 
 def test_a_term_that_no_chunk_leads_to_is_lost_in_retrieval_or_before(found: Candidates) -> None:
     choices = {"num_results": 3}
-    assert stage(found, Marked("T:99"), **choices) is Stage.RETRIEVAL
-    assert stage(found, Marked("T:99", spans=((0, 4),)), **choices) is Stage.RETRIEVAL
-    assert stage(found, Marked("T:99", spans=((0, 15),)), **choices) is Stage.CHUNKING
+    assert stage(found, Marked("T:99"), **choices) is LossStage.RETRIEVAL
+    assert stage(found, Marked("T:99", spans=((0, 4),)), **choices) is LossStage.RETRIEVAL
+    assert stage(found, Marked("T:99", spans=((0, 15),)), **choices) is LossStage.CHUNKING
 
 
-def test_each_choice_is_named_that_loses_a_term(system: TermSystem, found: Candidates) -> None:
+def test_each_choice_is_named_that_loses_a_term(system: TermRetriever, found: Candidates) -> None:
     second = Marked(found.term_ids[found.terms[0, 1]])
     assert second.term not in {found.term_ids[term] for term in found.terms[:, 0]}
     low = {"chunk_threshold": -1.0}
-    assert stage(found, second, num_results=1, **low) is Stage.NUM_RESULTS
-    assert stage(found, second, num_results=3, top_term_only=True, **low) is Stage.TOP_TERM
-    assert stage(found, Marked("T:2"), num_results=3, chunk_threshold=1.1) is Stage.THRESHOLD
-    assert (
-        stage(found, Marked("T:2"), num_results=3, min_confidence=1.1, chunk_threshold=0.5)
-        is Stage.CONFIDENCE
-    )
-    overlapping = candidates({"a": "febrile seizure"}, system, chunkers=[Phrases(2)], num_results=1)
-    assert stage(overlapping, Marked("T:2"), num_results=1, chunk_threshold=0.5) is Stage.OVERLAP
+    assert stage(found, second, num_results=1, **low) is LossStage.NUM_RESULTS
+    assert stage(found, second, num_results=3, top_term_only=True, **low) is LossStage.TOP_TERM
+    assert stage(found, Marked("T:2"), num_results=3, chunk_threshold=1.1) is LossStage.THRESHOLD
+    assert stage(found, Marked("T:2"), num_results=3, min_confidence=1.1, chunk_threshold=0.5) is LossStage.CONFIDENCE
+    overlapping = retrieve_candidates({"a": "febrile seizure"}, system, chunkers=[PhraseSplitter(2)], num_results=1)
+    assert stage(overlapping, Marked("T:2"), num_results=1, chunk_threshold=0.5) is LossStage.OVERLAP
 
 
 def test_the_best_candidate_is_shown(found: Candidates) -> None:
-    (traced,) = trace(found, predict(found, num_results=3), {"a": [Marked("T:2")]})
+    (traced,) = trace_gold_terms(found, predict(found, num_results=3), {"a": [Marked("T:2")]})
     assert (traced.rank, traced.chunk) == (1, (0, 4))
     assert traced.score == found.scores[0, 0]
 
@@ -84,14 +83,14 @@ def test_the_best_candidate_is_shown(found: Candidates) -> None:
     top=st.booleans(),
 )
 def test_found_is_what_the_sets_hold(
-    toy_system: TermSystem,
+    toy_system: TermRetriever,
     words: list[str],
     num_results: int,
     threshold: float,
     confidence: float,
     top: bool,
 ) -> None:
-    stored = candidates({"a": ", ".join(words)}, toy_system, num_results=4)
+    stored = retrieve_candidates({"a": ", ".join(words)}, toy_system, num_results=4)
     predicted = predict(
         stored,
         num_results=num_results,
@@ -100,17 +99,15 @@ def test_found_is_what_the_sets_hold(
         top_term_only=top,
     )
     gold = [Marked(term, how) for term in ("T:2", "T:3", "T:6") for how in ("affirmed", "negated")]
-    traced = trace(stored, predicted, {"a": gold})
+    traced = trace_gold_terms(stored, predicted, {"a": gold})
     held = set(predicted.sets()["a"])
     for each in traced:
-        assert (each.stage is Stage.FOUND) == ((each.term, each.assertion) in held)
+        assert (each.stage is LossStage.FOUND) == ((each.term, each.assertion) in held)
         other = {term for term, _ in held}
-        assert (each.stage is Stage.ASSERTION) == (
-            each.term in other and (each.term, each.assertion) not in held
-        )
-    assert sum(lost_by_stage(traced).values()) == len(gold)
+        assert (each.stage is LossStage.ASSERTION) == (each.term in other and (each.term, each.assertion) not in held)
+    assert sum(count_by_stage(traced).values()) == len(gold)
 
 
 def test_gold_of_other_documents_is_refused(found: Candidates) -> None:
     with pytest.raises(PairingError, match="other"):
-        trace(found, predict(found, num_results=3), {"other": []})
+        trace_gold_terms(found, predict(found, num_results=3), {"other": []})

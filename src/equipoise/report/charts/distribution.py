@@ -8,32 +8,42 @@ cannot be told apart beyond three or four systems.
 from __future__ import annotations
 
 from math import ceil
+from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart
-from equipoise.report.charts.layers import PLACE, SAID, Row, names, row_step, text_width, texts
-from equipoise.report.charts.naming import short_names
+from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.marks import (
+    ROW_POSITION,
+    TOOLTIP,
+    Row,
+    row_labels,
+    row_step,
+    text_column,
+    text_width,
+)
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec
-from equipoise.report.page.model import Distribution
-from equipoise.stats.numbers import count, figure
+from equipoise.stats.formatting import format_count, format_value
+
+if TYPE_CHECKING:
+    from equipoise.report.view_model import ValueDistribution
 
 WIDTH = 360
-MOST_PARTS = 5
-PARTS = ("heat4", "heat3", "heat2", "heat1")
+MAX_STACKED = 5
+STACK_COLORS = ("heat4", "heat3", "heat2", "heat1")
 """The grounds of all parts but the first; those of the last parts where there are fewer."""
-BAR_ROOM = 0.84
+BAR_FRACTION = 0.84
 """The share of a row that its tallest bar takes."""
 HEIGHTS = ((6, 52), (12, 38), (10**9, 26))
 """How high a row is, with up to so many rows."""
 TEXT_MARGIN = 6
 
 
-def distribution_chart(distribution: Distribution, name: str = "distribution") -> Chart:
+def distribution_chart(distribution: ValueDistribution, name: str = "distribution") -> Chart:
     """The units of every system by value."""
-    draw = _shares if 2 <= len(distribution.labels) <= MOST_PARTS else _histograms
+    draw = _shares if 2 <= len(distribution.labels) <= MAX_STACKED else _histograms
     return draw(distribution, name)
 
 
-def _histograms(distribution: Distribution, name: str) -> Chart:
+def _histograms(distribution: ValueDistribution, name: str) -> Chart:
     series, labels = distribution.series, distribution.labels
     tallest = max((max(each.counts, default=0) for each in series), default=0)
     height = next(height for most, height in HEIGHTS if len(series) <= most)
@@ -41,8 +51,8 @@ def _histograms(distribution: Distribution, name: str) -> Chart:
         {
             "bin": place,
             "base": (row + 1) * height - 2,
-            "top": (row + 1) * height - 2 - height * BAR_ROOM * units / tallest,
-            "says": f"{each.name}: {count(units)} units with {distribution.metric} {labels[place]}",
+            "top": (row + 1) * height - 2 - height * BAR_FRACTION * units / tallest,
+            "says": f"{each.name}: {format_count(units)} units with {distribution.metric} {labels[place]}",
         }
         for row, each in enumerate(series)
         for place, units in enumerate(each.counts)
@@ -60,7 +70,7 @@ def _histograms(distribution: Distribution, name: str) -> Chart:
         {
             "data": {"values": bars},
             "mark": {"type": "rect", "fill": LIGHT["lead"]},
-            "encoding": {"x": x, "y": {"field": "top", **plain}, "y2": {"field": "base"}, **SAID},
+            "encoding": {"x": x, "y": {"field": "top", **plain}, "y2": {"field": "base"}, **TOOLTIP},
         },
         *_beside(distribution, height),
         _labels(labels, x, len(series) * height + 12),
@@ -70,7 +80,7 @@ def _histograms(distribution: Distribution, name: str) -> Chart:
         distribution.title,
         _sentence(distribution),
         layers,
-        subtitle=f"All bars have one scale; the tallest is {count(tallest)} units.",
+        subtitle=f"All bars have one scale; the tallest is {format_count(tallest)} units.",
         width=WIDTH,
         height=len(series) * height + 22,
     )
@@ -89,7 +99,7 @@ def _floors(rows: int, height: float) -> Spec:
     }
 
 
-def _beside(distribution: Distribution, height: float) -> list[Spec]:
+def _beside(distribution: ValueDistribution, height: float) -> list[Spec]:
     """The names on the left, and how many units were counted on the right."""
     called = _names(distribution)
     rows = [
@@ -120,7 +130,7 @@ def _labels(labels: tuple[str, ...], x: Spec, y: float) -> Spec:
     }
 
 
-def _shares(distribution: Distribution, name: str) -> Chart:
+def _shares(distribution: ValueDistribution, name: str) -> Chart:
     """A bar a system: the units with the largest value, then those with the next, at last undefined ones."""
     called = _names(distribution)
     parts: list[Row] = []
@@ -137,11 +147,11 @@ def _shares(distribution: Distribution, name: str) -> Chart:
             "data": {"values": [part for part in parts if bool(part["dashed"]) == dashed]},
             "mark": {"type": "bar", "strokeWidth": 1, **({"strokeDash": [3, 2]} if dashed else {})},
             "encoding": {
-                "y": PLACE,
+                "y": ROW_POSITION,
                 **x,
                 "fill": {"field": "fill", **own},
                 "stroke": {"field": "stroke", **own},
-                **SAID,
+                **TOOLTIP,
             },
         }
         for dashed in sorted({bool(part["dashed"]) for part in parts})
@@ -150,13 +160,13 @@ def _shares(distribution: Distribution, name: str) -> Chart:
         "data": {"values": [part for part in parts if part["text"]]},
         "mark": {"type": "text", "align": "left", "dx": TEXT_MARGIN},
         "encoding": {
-            "y": PLACE,
+            "y": ROW_POSITION,
             "x": {"field": "from", **plain},
             "text": {"field": "text"},
             "fill": {"field": "ink", **own},
         },
     }
-    layers = [*bars, words, names(), texts("units", WIDTH + 12, fill=LIGHT["soft"])]
+    layers = [*bars, words, row_labels(), text_column("units", WIDTH + 12, fill=LIGHT["soft"])]
     return chart(
         name,
         distribution.title,
@@ -174,15 +184,16 @@ def _fitting(texts_of: tuple[str, ...], width: float) -> str:
     return next((text for text in texts_of if text_width([text]) + 2 * TEXT_MARGIN <= width), "")
 
 
-def _parts(
-    row: int, system: str, metric: str, kinds: tuple[tuple[str, int], ...], undefined: int
-) -> list[Row]:
+def _parts(row: int, system: str, metric: str, kinds: tuple[tuple[str, int], ...], undefined: int) -> list[Row]:
     """The parts of one bar from left to right; parts without units are left out."""
     total = sum(units for _, units in kinds) + undefined
-    looks = [("lead", "lead", "on_high"), *((ground, "line", "on_low") for ground in PARTS[1 - len(kinds) :])]
+    looks = [
+        ("lead", "lead", "on_high"),
+        *((ground, "line", "on_low") for ground in STACK_COLORS[1 - len(kinds) :]),
+    ]
     looks.append(("paper", "line", "soft"))
-    texts_of = [(f"with {metric} {label}", f"{label}: {count(units)}", units) for label, units in kinds]
-    texts_of.append(("undefined", count(undefined), undefined))
+    texts_of = [(f"with {metric} {label}", f"{label}: {format_count(units)}", units) for label, units in kinds]
+    texts_of.append(("undefined", format_count(undefined), undefined))
     parts, left = [], 0.0
     for (what, text, units), (fill, stroke, ink) in zip(texts_of, looks, strict=True):
         right = left + (WIDTH * units / total if total else 0.0)
@@ -192,30 +203,30 @@ def _parts(
                     "row": row,
                     "from": left,
                     "to": right,
-                    "text": _fitting((text, count(units)), right - left),
+                    "text": _fitting((text, format_count(units)), right - left),
                     "fill": LIGHT[fill],
                     "stroke": LIGHT[stroke],
                     "ink": LIGHT[ink],
                     "dashed": what == "undefined",
-                    "says": f"{system}: {count(units)} of {count(total)} units {what}",
+                    "says": f"{system}: {format_count(units)} of {format_count(total)} units {what}",
                 }
             )
         left = right
     return parts
 
 
-def _names(distribution: Distribution) -> list[str]:
+def _names(distribution: ValueDistribution) -> list[str]:
     """What stands beside the rows; one row alone is named by the title."""
     names_of = [each.name for each in distribution.series]
-    return short_names(names_of) if len(names_of) > 1 else [""]
+    return shorten_labels(names_of) if len(names_of) > 1 else [""]
 
 
 def _units(counts: tuple[int, ...], undefined: int) -> str:
-    units = f"n {count(sum(counts))}"
-    return f"{units}, {count(undefined)} undefined" if undefined else units
+    units = f"n {format_count(sum(counts))}"
+    return f"{units}, {format_count(undefined)} undefined" if undefined else units
 
 
-def _sentence(distribution: Distribution) -> str:
+def _sentence(distribution: ValueDistribution) -> str:
     if not distribution.series:
         return f"No unit has a value of {distribution.metric}."
     first = distribution.series[0]
@@ -225,6 +236,7 @@ def _sentence(distribution: Distribution) -> str:
     most = max(first.counts)
     label = distribution.labels[first.counts.index(most)]
     return (
-        f"Of {count(total)} units of {first.name} {count(most)} ({figure(most / total, 2)} of them) have "
-        f"{distribution.metric} {label}, more than any other value; undefined: {count(first.undefined)}."
+        f"Of {format_count(total)} units of {first.name} {format_count(most)} "
+        f"({format_value(most / total, 2)} of them) have "
+        f"{distribution.metric} {label}, more than any other value; undefined: {format_count(first.undefined)}."
     )

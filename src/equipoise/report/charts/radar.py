@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import cos, isnan, pi, sin
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.report.charts.chart import Chart, chart
-from equipoise.report.charts.layers import SAID, Row, key
-from equipoise.report.charts.naming import short_names
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, identity
-from equipoise.stats.numbers import figure, span
-from equipoise.stats.result import Estimate
+from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.marks import TOOLTIP, Row, legend
+from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style
+from equipoise.stats.formatting import format_interval, format_value
+
+if TYPE_CHECKING:
+    from equipoise.stats.result import Estimate
 
 RADIUS = 170
 """Pixels from the middle of the star to its rim."""
@@ -27,18 +29,13 @@ def radar_chart(scores: Mapping[str, Mapping[str, Estimate]], name: str = "five-
     rim = max(0.2, float(np.ceil(max(ends, default=1.0) * 5) / 5))
     layers = _web(spokes, rim)
     for place, model in enumerate(models):
-        layers += _star(
-            model, place, len(models), [scores[spoke].get(model) for spoke in spokes], spokes, rim
-        )
-    colours = [identity(place) for place in range(len(models))]
-    layers += key(
-        [
-            (shape, fill, fill, text)
-            for (fill, shape), text in zip(colours, short_names(models, 28), strict=True)
-        ]
+        layers += _star(model, place, len(models), [scores[spoke].get(model) for spoke in spokes], spokes, rim)
+    colours = [series_style(place) for place in range(len(models))]
+    layers += legend(
+        [(shape, fill, fill, text) for (fill, shape), text in zip(colours, shorten_labels(models, 28), strict=True)]
     )
     parts = [
-        f"{model}: " + ", ".join(f"{spoke} {figure(own[model].value)}" for spoke, own in scores.items())
+        f"{model}: " + ", ".join(f"{spoke} {format_value(own[model].value)}" for spoke, own in scores.items())
         for model in models
     ]
     return chart(
@@ -81,11 +78,9 @@ def _web(spokes: Sequence[str], rim: float) -> list[Spec]:
         for spoke in range(many + 1)
     ]
     rays: list[Row] = [
-        {**_place(spoke, many, share), "ring": spoke, "step": share}
-        for spoke in range(many)
-        for share in (0.0, 1.0)
+        {**_place(spoke, many, share), "ring": spoke, "step": share} for spoke in range(many) for share in (0.0, 1.0)
     ]
-    values: list[Row] = [{**_place(0, many, step / rim), "text": figure(step, 1)} for step in steps]
+    values: list[Row] = [{**_place(0, many, step / rim), "text": format_value(step, 1)} for step in steps]
     names = [_name(spoke, many, text) for spoke, text in enumerate(spokes)]
     line = {"type": "line", "stroke": LIGHT["grid"], "strokeWidth": 1, "aria": False}
     by_ring: Spec = {"detail": {"field": "ring"}, "order": {"field": "step"}}
@@ -121,14 +116,14 @@ def _star(
     rim: float,
 ) -> list[Spec]:
     """The outline of a model, a mark on every spoke, and the intervals beside each other."""
-    colour, shape = identity(place)
+    colour, shape = series_style(place)
     many, aside = len(spokes), 5.0 * (place - (models - 1) / 2)
     known = [(at, each) for at, each in enumerate(values) if each is not None and not isnan(each.value)]
     marks: list[Row] = [
         {
             **_place(at, many, each.value / rim, aside),
             "step": at,
-            "says": f"{model}: {spokes[at]} {figure(each.value)} {span(each.interval)}",
+            "says": f"{model}: {spokes[at]} {format_value(each.value)} {format_interval(each.interval)}",
         }
         for at, each in known
     ]
@@ -160,6 +155,6 @@ def _star(
                 "size": 50,
                 "opacity": 1,
             },
-            "encoding": {**_AT, **SAID},
+            "encoding": {**_AT, **TOOLTIP},
         },
     ]

@@ -6,16 +6,19 @@ import re
 from functools import lru_cache
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from equipoise.data.atomic import write_bytes
-from equipoise.data.text import PathLike
 from equipoise.errors import StoreError
-from equipoise.report.charts.build import charts_of
-from equipoise.report.charts.chart import Chart
+from equipoise.io.atomic import write_bytes
+from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.page.model import Page
-from equipoise.types import need
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.io.text import PathLike
+    from equipoise.report.charts.chart import Chart
+    from equipoise.report.view_model import Page
 
 SVG = "http://www.w3.org/2000/svg"
 # No address is ever allowed, so that nothing in a name can make the converter load something.
@@ -30,12 +33,12 @@ _TO_DARK = {LIGHT[name]: DARK[name] for name in LIGHT}
 ElementTree.register_namespace("", SVG)
 
 
-def svg(chart: Chart, dark: bool = False) -> str:
+def render_svg(chart: Chart, dark: bool = False) -> str:
     """The chart as an SVG document with its title and description; the same chart gives the same bytes."""
-    root = drawing(chart)
+    root = svg_tree(chart)
     for place, (tag, text) in enumerate((("title", chart.title), ("desc", chart.description))):
         element = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{chart.name}-{tag}"})
-        element.text = clean(text)
+        element.text = xml_safe(text)
         root.insert(place, element)
     root.set("aria-labelledby", f"{chart.name}-title {chart.name}-desc")
     if dark:
@@ -43,10 +46,10 @@ def svg(chart: Chart, dark: bool = False) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def png(chart: Chart, scale: float = 2, dark: bool = False) -> bytes:
+def render_png(chart: Chart, scale: float = 2, dark: bool = False) -> bytes:
     """The chart as a PNG image with ``scale`` pixels for each of the SVG."""
-    converter = need("vl_convert", extra="report")
-    image: bytes = converter.svg_to_png(svg(chart, dark), scale=scale)
+    converter = require_extra("vl_convert", extra="report")
+    image: bytes = converter.svg_to_png(render_svg(chart, dark), scale=scale)
     return image
 
 
@@ -56,19 +59,17 @@ def write_charts(page: Page, folder: PathLike) -> list[Path]:
     written = []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for each in charts_of(page):
-            for suffix, content in (("svg", svg(each).encode()), ("png", png(each))):
+        for each in report_charts(page):
+            for suffix, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
                 file = target / f"{each.name}.{suffix}"
                 write_bytes(file, content)
                 written.append(file)
     except OSError as error:
-        raise StoreError(
-            f"{folder} cannot hold the charts: {error.strerror}", hint="choose another folder"
-        ) from error
+        raise StoreError(f"{folder} cannot hold the charts: {error.strerror}", hint="choose another folder") from error
     return written
 
 
-def drawing(chart: Chart) -> ElementTree.Element:
+def svg_tree(chart: Chart) -> ElementTree.Element:
     """The chart as a tree of SVG elements whose ids are its own, so that several fit into one page."""
     root = ElementTree.fromstring(_converted(dumps(_cleaned(chart.spec))))
     for element in root.iter():
@@ -86,7 +87,7 @@ def drawing(chart: Chart) -> ElementTree.Element:
 @lru_cache(maxsize=64)
 def _converted(spec: str) -> str:
     """What the converter draws; kept, since a page and its files show the same charts."""
-    converter = need("vl_convert", extra="report")
+    converter = require_extra("vl_convert", extra="report")
     text: str = converter.vegalite_to_svg(spec, allowed_base_urls=_NO_ADDRESSES)
     return text
 
@@ -104,7 +105,7 @@ def _darken(root: ElementTree.Element) -> None:
                 element.set(paint, _TO_DARK[colour])
 
 
-def clean(text: str) -> str:
+def xml_safe(text: str) -> str:
     """Characters that XML cannot hold become the sign for what cannot be shown."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -112,7 +113,7 @@ def clean(text: str) -> str:
 def _cleaned(value: object) -> object:
     """A specification in which every text can stand in an SVG."""
     if isinstance(value, str):
-        return clean(value)
+        return xml_safe(value)
     if isinstance(value, dict):
         return {key: _cleaned(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

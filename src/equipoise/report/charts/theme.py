@@ -93,29 +93,29 @@ FIRST_DARK_STEP: Final = 5
 """From this step of the heat on, text stands in the colour ``on_high``."""
 
 
-def identity(place: int) -> tuple[str, str]:
+def series_style(place: int) -> tuple[str, str]:
     """The colour and the shape of the system at this place; 64 pairs before one comes again.
 
-    >>> identity(0), identity(8)
+    >>> series_style(0), series_style(8)
     (('#0072b2', 'circle'), ('#0072b2', 'square'))
     """
     colour = LIGHT[f"system{place % SYSTEM_COLOURS}"]
     return colour, SHAPES[(place + place // SYSTEM_COLOURS) % len(SHAPES)]
 
 
-def heat(shade: float) -> tuple[str, str]:
+def heat_color(shade: float) -> tuple[str, str]:
     """The colour of a cell with this shade (0 to 1) and that of the text in it.
 
     Steps instead of a gradient: each has a name, and so a dark side.
 
-    >>> heat(0.0), heat(1.0)
+    >>> heat_color(0.0), heat_color(1.0)
     (('#f3f7fb', '#17212c'), ('#0b4c85', '#fdfeff'))
     """
     step = min(max(int(shade * HEAT_STEPS), 0), HEAT_STEPS - 1)
     return LIGHT[f"heat{step}"], LIGHT["on_high" if step >= FIRST_DARK_STEP else "on_low"]
 
 
-def config() -> Spec:
+def theme_config() -> Spec:
     """The configuration of all charts."""
     text = {"font": FONT, "fontSize": SMALL_SIZE, "fill": LIGHT["ink"]}
     axis = {

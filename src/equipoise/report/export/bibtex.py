@@ -11,17 +11,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from equipoise.errors import EquipoiseError
-from equipoise.metrics.parse import parse
-from equipoise.report.export.latex import escaped
-from equipoise.run.store import StoredRun
-from equipoise.stats.comparison import Comparison
-from equipoise.stats.paired import find_test
-from equipoise.stats.result import Result
+from equipoise.metrics.parser import parse_metrics
+from equipoise.report.export.latex import escape_latex
+from equipoise.stats.paired_tests import get_test
 
-LETTERS = "Piepho 2004"
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Result
+
+TIE_GROUP_CITATION = "Piepho 2004"
 CORRECTIONS = {"holm": "Holm 1979", "bh": "Benjamini and Hochberg 1995"}
 INTERVALS = {
     "wilson": "Wilson 1927",
@@ -34,15 +37,15 @@ BIBLIOGRAPHY = "references.bib"
 
 def as_bibtex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     """Every source once, in the order of the metrics, the intervals and the test."""
-    return "\n".join(dict.fromkeys(map(entry, _sources(runs, comparison))))
+    return "\n".join(dict.fromkeys(map(bibtex_entry, _sources(runs, comparison))))
 
 
-def entry(source: str) -> str:
+def bibtex_entry(source: str) -> str:
     """The entry of a source that is named in short; one that is not listed is quoted as it stands.
 
-    >>> print(entry("Spearman, American Journal of Psychology 15, 1904").splitlines()[0])
+    >>> print(bibtex_entry("Spearman, American Journal of Psychology 15, 1904").splitlines()[0])
     @article{spearman1904,
-    >>> print(entry("my own notes").splitlines()[0])
+    >>> print(bibtex_entry("my own notes").splitlines()[0])
     @misc{my-own-notes,
     """
     plain = normalize("NFKD", source).encode("ascii", "ignore").decode().casefold()
@@ -53,7 +56,7 @@ def entry(source: str) -> str:
         if author in known and year in known:
             return text
     # A brace that stands alone would end the entry, even behind a backslash.
-    title = escaped(source.replace("{", "(").replace("}", ")"))
+    title = escape_latex(source.replace("{", "(").replace("}", ")"))
     return f"@misc{{{'-'.join(words) or 'unnamed'},\n  title = {{{title}}}\n}}\n"
 
 
@@ -75,11 +78,11 @@ def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterat
             if estimate.interval.known and estimate.interval.method in INTERVALS:
                 yield INTERVALS[estimate.interval.method]
     if comparison is not None:
-        yield from _parts(find_test(comparison.question.test).cite)
+        yield from _parts(get_test(comparison.question.test).cite)
         tests = sum(each.metric == comparison.primary for each in comparison.contrasts)
         if tests > 1 and comparison.correction in CORRECTIONS:
             yield CORRECTIONS[comparison.correction]
-        yield LETTERS
+        yield TIE_GROUP_CITATION
 
 
 def _cites(result: Result, names: Sequence[str]) -> Iterator[str]:
@@ -87,7 +90,7 @@ def _cites(result: Result, names: Sequence[str]) -> Iterator[str]:
     kind = None if result.evidence is None else type(result.evidence)
     for name in names:
         try:
-            yield from (metric.cite for metric in parse(name, evidence=kind))
+            yield from (metric.cite for metric in parse_metrics(name, evidence=kind))
         except EquipoiseError:
             continue
 

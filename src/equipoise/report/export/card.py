@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from equipoise.report.export.caption import notes
-from equipoise.report.export.sheet import Sheet
-from equipoise.report.inert import inert
-from equipoise.run.store import StoredRun
-from equipoise.stats.comparison import Comparison
-from equipoise.stats.result import Estimate
+from equipoise.report.escaping import inert
+from equipoise.report.export.paper_table import PaperTable, table_notes
+
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate
 
 TASKS = {
     "ranking": ("information-retrieval", "Information retrieval"),
@@ -38,12 +39,10 @@ _PLAIN_KEY = re.compile("(?!(yes|no|on|off|true|false|null)$)[a-z]{2,}(-[a-z]+)*
 
 def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     """One entry a system, best first; a figure that is undefined is left out."""
-    sheet = Sheet.of(runs, comparison)
+    sheet = PaperTable.of(runs, comparison)
     by_name = {run.result.system: run for run in runs}
-    index = [
-        {"name": system, "results": [_result(sheet, system, by_name.get(system))]} for system in sheet.systems
-    ]
-    said = [f"# {_UNSAFE.sub('?', inert(' '.join(sentence.split())))}" for sentence in notes(sheet)]
+    index = [{"name": system, "results": [_result(sheet, system, by_name.get(system))]} for system in sheet.systems]
+    said = [f"# {_UNSAFE.sub('?', inert(' '.join(sentence.split())))}" for sentence in table_notes(sheet)]
     return "".join(f"{line}\n" for line in [*said, *yaml_lines({"model-index": index})])
 
 
@@ -87,7 +86,7 @@ def _scalar(value: Any) -> str:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
-def _result(sheet: Sheet, system: str, run: StoredRun | None) -> dict[str, Any]:
+def _result(sheet: PaperTable, system: str, run: StoredRun | None) -> dict[str, Any]:
     kind, name = TASKS.get(_kind(run), OTHER_TASK)
     return {
         "task": {"type": kind, "name": name},

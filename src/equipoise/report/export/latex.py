@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from equipoise.report.export.caption import caption
-from equipoise.report.export.sheet import PARTIAL, Cell, Sheet
-from equipoise.report.inert import inert
-from equipoise.run.store import StoredRun
-from equipoise.stats.comparison import Comparison
+from equipoise.report.escaping import inert
+from equipoise.report.export.paper_table import PARTIAL, PaperTable, ReportCell, table_caption
 from equipoise.types import Direction
+
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
 
 LABEL = "tab:equipoise"
 LONG = 20
@@ -53,17 +55,17 @@ _PUNCTUATION = frozenset("–—‘’“”…")
 
 def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     """One row of figures and one of intervals a system, best first; then what luck would score."""
-    sheet = Sheet.of(runs, comparison)
+    sheet = PaperTable.of(runs, comparison)
     body = _long(sheet) if len(sheet.systems) > LONG else _float(sheet)
     glyphs = [GLYPH] if r"\eqglyph" in body else []
     packages = "booktabs, longtable" if len(sheet.systems) > LONG else "booktabs"
     return "\n".join([rf"% needs \usepackage{{{packages}}}", *glyphs, body, ""])
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     r"""Text that LaTeX sets as it is, on one line.
 
-    >>> print(escaped("R&D_50%"), escaped("a--b"), escaped("日"))
+    >>> print(escape_latex("R&D_50%"), escape_latex("a--b"), escape_latex("日"))
     R\&D\_50\% a-{}-b \eqglyph{日}{U+65E5}
     """
     return _PLAIN_MINUS.sub("-", "".join(map(_character, inert(" ".join(text.split())))))
@@ -82,7 +84,7 @@ def _character(sign: str) -> str:
     return fallback if category(sign) in ("Cs", "Cn", "Cc") else rf"\eqglyph{{{sign}}}{{{fallback}}}"
 
 
-def _float(sheet: Sheet) -> str:
+def _float(sheet: PaperTable) -> str:
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -100,7 +102,7 @@ def _float(sheet: Sheet) -> str:
     return "\n".join(lines)
 
 
-def _long(sheet: Sheet) -> str:
+def _long(sheet: PaperTable) -> str:
     lines = [
         rf"\begin{{longtable}}{{{_columns(sheet)}}}",
         rf"\caption{{{_caption(sheet)}}}\label{{{LABEL}}}\\",
@@ -116,25 +118,25 @@ def _long(sheet: Sheet) -> str:
     return "\n".join(lines)
 
 
-def _columns(sheet: Sheet) -> str:
+def _columns(sheet: PaperTable) -> str:
     return "l" + "c" * len(sheet.metrics)
 
 
-def _caption(sheet: Sheet) -> str:
-    return escaped(" ".join(caption(sheet)))
+def _caption(sheet: PaperTable) -> str:
+    return escape_latex(" ".join(table_caption(sheet)))
 
 
-def _heads(sheet: Sheet) -> str:
-    heads = [f"{escaped(metric)} {ARROWS[sheet.better(metric)]}" for metric in sheet.metrics]
+def _heads(sheet: PaperTable) -> str:
+    heads = [f"{escape_latex(metric)} {ARROWS[sheet.better(metric)]}" for metric in sheet.metrics]
     return _row(["system", *heads])
 
 
-def _rows(sheet: Sheet) -> list[str]:
+def _rows(sheet: PaperTable) -> list[str]:
     rows = []
     for system in sheet.systems:
         cells = [sheet.cell(system, metric) for metric in sheet.metrics]
-        mark = escaped(PARTIAL) if system in sheet.cautions else ""
-        rows.append(_row([escaped(system) + mark, *map(_figure, cells)]))
+        mark = escape_latex(PARTIAL) if system in sheet.cautions else ""
+        rows.append(_row([escape_latex(system) + mark, *map(_figure, cells)]))
         rows.append(_row(["", *(_interval(cell.interval) for cell in cells)]))
     chance = [_number(sheet.chance(metric)) for metric in sheet.metrics]
     return [*rows, r"\midrule", _row([r"\emph{chance}", *chance])]
@@ -144,7 +146,7 @@ def _row(cells: Sequence[str]) -> str:
     return rf"{' & '.join(cells)} \\"
 
 
-def _figure(cell: Cell) -> str:
+def _figure(cell: ReportCell) -> str:
     value = rf"\textbf{{{_number(cell.value)}}}" if cell.best else _number(cell.value)
     return rf"{value}\textsuperscript{{{cell.letters}}}" if cell.letters else value
 

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from equipoise.data.trec import write_run
 from equipoise.errors import DuplicateError, ParameterError, StoreError
-from equipoise.run.details import Retrieved
-from equipoise.run.store import StoredRun
-from equipoise.stats.comparison import Comparison
+from equipoise.io.run_files import write_run
 
-UNNAMED = "run"
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.runs.unit_table import RetrievedItem
+    from equipoise.stats.comparison import Comparison
+
+DEFAULT_TAG = "run"
 _IN_ONE = "white space in names becomes _ there"
 
 
@@ -31,8 +34,7 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
     lists = {str(unit): detail.retrieved for unit, detail in run.details.items() if detail.retrieved}
     if not lists:
         raise StoreError(
-            f"the run of {run.result.system} does not keep what was retrieved, "
-            "so there is no TREC run to write",
+            f"the run of {run.result.system} does not keep what was retrieved, so there is no TREC run to write",
             hint="--to csv --units writes the figures of every unit",
         )
     scored = all(map(_falls, lists.values()))
@@ -41,16 +43,16 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
         if _in_one(unit) in table:
             raise DuplicateError(f"two units would be called {_in_one(unit)} in a TREC run", hint=_IN_ONE)
         table[_in_one(unit)] = _scores(unit, found, scored)
-    return _text(table, tag=_in_one(run.result.system) or UNNAMED)
+    return _text(table, tag=_in_one(run.result.system) or DEFAULT_TAG)
 
 
-def _falls(found: Sequence[Retrieved]) -> bool:
+def _falls(found: Sequence[RetrievedItem]) -> bool:
     """Whether there are scores, and they agree with the order."""
     scores = [each.score for each in found if each.score is not None]
     return len(scores) == len(found) and all(one >= other for one, other in pairwise(scores))
 
 
-def _scores(unit: str, found: Iterable[Retrieved], scored: bool) -> dict[str, float]:
+def _scores(unit: str, found: Iterable[RetrievedItem], scored: bool) -> dict[str, float]:
     scores: dict[str, float] = {}
     for rank, each in enumerate(found, start=1):
         name = _in_one(each.id)

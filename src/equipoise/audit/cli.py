@@ -1,0 +1,76 @@
+"""``eq audit``: can this table be true?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from equipoise.audit.audit import Audit, audit_table
+from equipoise.cli import options, output
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import EquipoiseError, ParameterError
+
+HELP = """
+\b
+  eq audit table.csv --n 200
+  eq audit paper.tex --one-relevant
+  eq audit results/ --json
+
+Look for figures that cannot be: identities that fail, hit rates that fall, reciprocal ranks that
+hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
+TSV, Markdown, LaTeX or a folder of such files, ours or someone else's, or - for standard input.
+Printed digits are respected: only what no value behind them allows is called impossible, and each
+finding shows its steps.
+
+A column of shares without a percent sign is read as percent or as fractions by all of its values;
+--percent and --fractions decide it. A file that cannot be read is reported, and the others are audited.
+
+Exit code 1 when something is impossible or does not mean what it seems to, 3 when some files could not
+be read, 0 otherwise.
+"""
+
+
+@click.command(help=HELP, short_help="Find figures that cannot be in a published table.")
+@click.argument("tables", metavar="TABLE...", nargs=-1)
+@click.option("--n", type=int, help="The number of units behind every figure.")
+@click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
+@click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
+@click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
+@click.option("--map-over-relevant", is_flag=True, help="MAP is divided by relevant items, not by those found.")
+@click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
+@click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")
+@options.output_options
+@pass_output
+def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
+    """See ``HELP``."""
+    if not tables:
+        raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
+    audits: list[Audit] = []
+    failures: list[EquipoiseError] = []
+    for table in tables:
+        try:
+            audits.append(audit_table(Path(table), n=n, **declared))
+        except EquipoiseError as error:
+            failures.append(error)
+    if not audits:
+        raise failures[0]
+    _show(out, audits)
+    failures += [failure for each in audits for failure in each.failures]
+    for failure in failures:
+        output.report(failure, out)
+    if any(each.issues for each in audits):
+        return output.GATE_FAILED
+    return output.FAILED_UNITS if failures else output.DONE
+
+
+def _show(out: Output, audits: list[Audit]) -> None:
+    if out.json:
+        found = [each.to_dict() for each in audits]
+        sums = {kind: sum(each[kind] for each in found) for kind in ("impossible", "misleading")}
+        out.data({**sums, "tables": found})
+        return
+    from equipoise.audit.report import audit_report
+
+    for each in audits:
+        out.show(*audit_report(each, quiet=out.quiet))

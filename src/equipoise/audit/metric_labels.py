@@ -1,0 +1,272 @@
+"""Reading the labels of published tables: ours, those of other libraries, and those of papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from equipoise.audit.table import AVERAGES, PublishedMetric
+from equipoise.errors import EquipoiseError, did_you_mean
+from equipoise.io.published.numbers import strip_markup
+from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import parse_metrics
+
+if TYPE_CHECKING:
+    from equipoise.audit.reading import UnresolvedValue
+    from equipoise.io.published.tables import SystemRecord
+
+_PERCENT = re.compile(r"\s*[\(\[]\s*(?:in )?(?:%|percent|pct)\s*[\)\]]|\s+in (?:%|percent)$|[_ ](?:pct|percent)$|\s*%$")
+_NO_LEVEL = re.compile(
+    r"(?i)(?<![^\W_])(?:delta|diff|differences?|improvements?|improv\.?|impr?\.|changes?|gap|time|loss|"
+    r"p[-_ ]?value|increase|decrease|(?-i:[Dd]rop)|degradation|lift|uplift|vs\.?|versus|relative|"
+    r"(?<!information )(?<!cumulative )gains?(?!\s*=))(?![^\W_])|[Δ∆δ]"
+)
+_INTERVAL, _END = r"(?i)[ _/-]*(?:95 ?%? ?)?(?:ci[ _-]?)?", r"(?:[ _-]?(?:bound|ci|end))?$"
+_ROLES = (
+    ("low", re.compile(rf"{_INTERVAL}(?:lower|low|lo){_END}")),
+    ("high", re.compile(rf"{_INTERVAL}(?:upper|high|hi){_END}")),
+    ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
+)
+_CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), spelled)
+    for pattern, spelled in (
+        (r"ndcg_cut[_.](\d+)", r"nDCG@\1"),
+        (r"map_cut[_.](\d+)", r"MAP(norm=R)@\1"),
+        (r"recip_rank", "MRR"),
+        (r"success_(\d+)", r"HR@\1"),
+        (r"p_(\d+)", r"P@\1"),
+        (r"recall_(\d+)", r"R@\1"),
+        (r"r_cap@(\d+)", r"R(capped)@\1"),
+        (r"h@(\d+)", r"HR@\1"),
+        (r"top_?(\d+)(?:_?acc(?:uracy)?)?", r"HR@\1"),
+        (r"acc(?:uracy)?_?top_?(\d+)", r"HR@\1"),
+        (r"(?:spearman_)?rho|spearman_?ρ|ρ|spearman_correlation", "Spearman"),
+        (r"pearson_correlation", "Pearson"),
+        (r"mean_?rank", "MR"),
+        (r"med(?:ian)?_?r(?:ank)?|md_?r", "MedianRank"),
+        (r"mean_map", "MAP"),
+        (r"f1_score|f_1|f1_measure|f_measure", "F1"),
+    )
+)
+_AVERAGED = re.compile(
+    rf"(?i)^(?:(?P<first>{'|'.join(AVERAGES)})(?:_?avg)?_)?(?P<what>f1(?:_?score)?|f_1|precision|recall|p|r)"
+    rf"(?:_\(?(?P<last>{'|'.join(AVERAGES)})(?:_?avg)?\)?)?$"
+)
+_DIRECTION = re.compile(r"(?i)\s*(?:(?:higher|lower|larger|smaller)(?: is| =)? better)?\s*")
+_SEPARATORS = re.compile(r"[\s/:._-]+")
+MAX_LABEL_LENGTH = 120
+_ALONE = 2
+"""A name that stands behind another word needs as many letters, or a cutoff: dim_r is no recall."""
+
+
+class ColumnRole(StrEnum):
+    """What a column says of its metric."""
+
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLabel:
+    """A label understood; ``group`` is what stands before the metric, such as a data set or a split.
+
+    ``measure`` is None for the ends of an interval that do not say whose they are.
+    """
+
+    measure: PublishedMetric | None
+    role: ColumnRole = ColumnRole.VALUE
+    percent: bool = False
+    group: str = ""
+
+
+@lru_cache(maxsize=4096)
+def parse_label(label: str) -> ParsedLabel | None:
+    """What a label means; None where it is no metric.
+
+    >>> [parse_label(each).measure.name for each in ("acc@1", "ndcg_cut_10", "Mean Rank (MR)", "f1_weighted")]
+    ['HR@1', 'nDCG@10', 'MR', 'F1(average=weighted)']
+    >>> parse_label("NQ cosine_recall@5").group, parse_label("MAP (%)").percent, parse_label("latency ms")
+    ('NQ cosine', True, None)
+    """
+    text = strip_markup(label).strip()
+    if not text or len(text) > MAX_LABEL_LENGTH or _NO_LEVEL.search(text):
+        return None
+    bare = _PERCENT.sub("", text).strip()
+    percent = bare != text
+    found = _value(bare) or _beside_a_value(bare)
+    return replace(found, percent=percent) if found else None
+
+
+def is_metric_label(label: str) -> bool:
+    """Whether the label is that of a metric's value."""
+    found = parse_label(label)
+    return found is not None and found.role is ColumnRole.VALUE and found.measure is not None
+
+
+def suggest_label(label: str) -> str:
+    """A did-you-mean for a label that is no metric; empty where none is near."""
+    symbol, at, cutoff = strip_markup(label).partition("@")
+    hint = did_you_mean(symbol.strip(), builtin().spellings())
+    if not hint or len(symbol.strip()) < _ALONE:
+        return ""
+    return hint.replace("?", f"{at}{cutoff} for {label}?").replace(" or ", f"{at}{cutoff} or ")
+
+
+def _value(text: str) -> ParsedLabel | None:
+    for group, candidate in _candidates(text):
+        bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
+        measure = _measure(candidate, alone=not group or bracketed)
+        if measure is not None:
+            return ParsedLabel(measure, group=_joined(group))
+    return None
+
+
+def _beside_a_value(text: str) -> ParsedLabel | None:
+    """An end of an interval or a spread, of a metric or of nothing that is named."""
+    for role, ending in _ROLES:
+        match = ending.search(text)
+        if match:
+            before = text[: match.start()]
+            rest = _value(before) if before else None
+            if rest is None and before and role == ColumnRole.SPREAD:
+                return None
+            return replace(rest or ParsedLabel(None, group=_joined(before)), role=ColumnRole(role))
+    return None
+
+
+def _candidates(text: str) -> Iterator[tuple[str, str]]:
+    """The text, what stands before or in its brackets, and what stands behind other words.
+
+    Brackets that hold a metric give it another name; whatever else they hold keeps columns apart.
+    """
+    yield "", text
+    brackets = re.fullmatch(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]", text)
+    if brackets:
+        same = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], alone=True)
+        yield "" if same else brackets[2], brackets[1]
+        yield "", brackets[2]
+        for match in _SEPARATORS.finditer(brackets[1]):
+            yield f"{brackets[1][: match.start()]} {brackets[2]}", brackets[1][match.end() :]
+    for match in _SEPARATORS.finditer(text):
+        yield text[: match.start()], text[match.end() :]
+
+
+def _joined(group: str) -> str:
+    return " ".join(_SEPARATORS.split(group)).strip()
+
+
+def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
+    """The measure of a text that is nothing but a metric."""
+    folded = re.sub(r"[\s-]+", "_", text.strip())
+    averaged = _AVERAGED.match(folded)
+    if averaged and (averaged["first"] or averaged["last"]):
+        symbol = {"f": "F1", "p": "P", "r": "R"}[averaged["what"][0].casefold()]
+        return PublishedMetric(symbol, None, (("average", (averaged["first"] or averaged["last"]).casefold()),))
+    for pattern, spelled in _SPELLINGS:
+        match = pattern.fullmatch(folded)
+        if match:
+            return _parsed(match.expand(spelled))
+    cut = _CUTOFF.match(text.strip()) or _CUTOFF.match(folded)
+    if cut:
+        symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
+        return _parsed(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
+    if not alone and len(folded) < _ALONE:
+        return None
+    return _parsed(text.strip()) or _parsed(folded)
+
+
+def _parsed(spelling: str) -> PublishedMetric | None:
+    """The measure that the catalogue knows under this spelling; nothing is looked for elsewhere."""
+    symbol = spelling.partition("(")[0].partition("@")[0].strip()
+    if not symbol or not builtin().named(symbol):
+        return None
+    try:
+        metric = parse_metrics(spelling)[0]
+    except EquipoiseError:
+        return None
+    average = re.search(rf"average\s*=\s*({'|'.join(AVERAGES)})", spelling)
+    return PublishedMetric.of(metric, average=average[1] if average else None)
+
+
+# Differences between systems, and spreads: numbers in rows and columns of metrics that are no metric values.
+
+_SPREADS = r"std\.?(?: ?dev\.?)?|sd|stdev|stderr|s\.e\.|standard (?:deviation|error)|variance|p[-_ ]?values?"
+_ROW = re.compile(
+    r"(?i)(?<![^\W_])(?:delta|diff\.?|differences?|improvements?|improv\.?|impr?\.|changes?|vs\.?|versus|"
+    rf"(?<!information )(?<!info )(?<!cumulative )gains?|(?:uplift|lift)|{_SPREADS})(?![^\W_])|[Δ∆δ±]"
+)
+"""In a row or column of levels these words do not occur; a loss or a time may be part of a system's name."""
+_SIGN = re.compile(r"^\s*(?:(?P<plus>\+)|(?P<minus>[-\u2212\u2013]))(?=\s*[\d.])")
+_ARROW = re.compile(r"^[\s$*]*(?:[↑↓⬆⬇▲▼]\ufe0f?|\\(?:up|down)arrow)[\s$*]*[\d.]")
+LONGEST_NAME = 6
+"""Words; a longer heading that mentions a change says nothing of its numbers."""
+
+
+def names_difference(name: str) -> bool:
+    """Whether a row of this name holds differences or spreads.
+
+    >>> names_difference("Δ vs. BM25"), names_difference("rel. improvement"), names_difference("DeltaNet")
+    (True, True, False)
+    """
+    bare = strip_markup(name.replace("_", " "))
+    return len(bare.split()) <= LONGEST_NAME and _ROW.search(bare) is not None
+
+
+def without_differences(
+    drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]],
+) -> tuple[list[tuple[SystemRecord, list[UnresolvedValue]]], list[str]]:
+    """The drafts of metric values, and the names of the rows and columns that hold differences."""
+    named: dict[str, None] = {}
+    kept: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
+    columns = _signed_columns(drafts)
+    named |= dict.fromkeys(columns)
+    for record, found in drafts:
+        rest = [each for each in found if each.cell.label not in columns]
+        levels = [] if names_difference(record.name) else _without_signed(rest)
+        if len(levels) < len(rest):
+            named[record.name or "a row"] = None
+        kept.append((record, levels))
+    return kept, list(named)
+
+
+def _signed_columns(drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]]) -> frozenset[str]:
+    """The labels of columns whose every number has a sign, though the metric is never negative."""
+    columns: dict[str, list[UnresolvedValue]] = {}
+    for _, found in drafts:
+        for each in found:
+            columns.setdefault(each.cell.label, []).append(each)
+    return frozenset(label for label, column in columns.items() if len(column) > 1 and _all_signed(column))
+
+
+def _all_signed(drafts: Sequence[UnresolvedValue]) -> bool:
+    signs = [_sign(each) for each in drafts if each.number.value != 0]
+    return len(signs) > 1 and all(signs) and all(map(_never_negative, drafts))
+
+
+def _without_signed(drafts: list[UnresolvedValue]) -> list[UnresolvedValue]:
+    """A row without its differences: those with a plus sign, and all of a row where most are signed."""
+    levels = [each for each in drafts if _never_negative(each)]
+    raised = [each for each in levels if _sign(each) == "+"]
+    signed = [each for each in levels if _sign(each)]
+    if _all_signed(levels) or (raised and 2 * len(signed) >= len(levels)):
+        return []
+    return [each for each in drafts if not (raised and _never_negative(each) and _sign(each))]
+
+
+def _sign(draft: UnresolvedValue) -> str:
+    """``+`` or ``-`` where one is printed, an arrow being a plus; empty otherwise."""
+    if _ARROW.match(draft.cell.text):
+        return "+"
+    match = _SIGN.match(strip_markup(draft.cell.text))
+    return "" if match is None else "+" if match["plus"] else "-"
+
+
+def _never_negative(draft: UnresolvedValue) -> bool:
+    return draft.measure.bounds[0] >= 0

@@ -1,0 +1,344 @@
+"""Precision, recall and hits count the same relevant items, and there are only so many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import log2
+
+from equipoise.audit.assumptions import Assumption
+from equipoise.audit.rank_rules import bound_violation, harmonic_number, hit_rate_steps, hit_rates
+from equipoise.audit.table import (
+    SLACK,
+    PublishedRow,
+    PublishedValue,
+    ValueRange,
+    Violation,
+    as_check,
+    format_digits,
+    largest_gap,
+)
+from equipoise.checks.base import Check
+from equipoise.types import Severity
+
+# nDCG beside hits, reciprocal ranks and average precision.
+
+ONE, BINARY = (Assumption.ONE_RELEVANT,), (Assumption.BINARY,)
+DEEPEST = 100
+"""Up to here AP@k never exceeds nDCG@k without grades, by exact search over all lists; at 200 it can."""
+
+
+def log_discount(rank: float) -> float:
+    """What an item at this rank adds to the discounted gain."""
+    return 1.0 / log2(rank + 1.0)
+
+
+def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
+    """EQ406: an nDCG that hits, reciprocal ranks or average precision do not allow."""
+    gains = [*row.series("nDCG", cut=False), *row.series("nDCG", cut=False, gain="exp")]
+    yield from _above_the_hits(row, gains)
+    for gain in gains:
+        yield from bound_violation(gain, hit_rate_steps(row), log_discount, ONE)
+        yield from _below_reciprocal(row, gain)
+    for gain in row.series("nDCG"):
+        yield from _beside_average_precision(row, gain)
+
+
+def _above_the_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
+    found = []
+    for gain in gains:
+        for hits in hit_rates(row):
+            if hits.k >= gain.k and gain.span.above(hits.span):
+                why = f"a unit without a hit adds 0 to {gain.measure}, and one with a hit adds 1 at most"
+                sentence = f"{gain} is above {hits}, the share of units that add anything to it"
+                gap = gain.span.low - hits.span.high
+                found.append((gap, Violation((gain, hits), sentence, (why, gain.read, hits.read))))
+    yield from largest_gap(found)
+
+
+def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
+    reciprocal = row.one("MRR", gain.measure.k)
+    if reciprocal and reciprocal.span.above(gain.span):
+        why = "at every rank r, 1/r is at most 1/log2(r + 1)"
+        sentence = f"{gain} is below {reciprocal}, and discounts less"
+        steps = (why, gain.read, reciprocal.read)
+        yield Violation((gain, reciprocal), sentence, steps, ONE, remedy="if one of them is cut, say at which rank")
+
+
+def max_ap_given_ndcg(k: int) -> float:
+    """The largest share of its nDCG@k that a unit without a relevant item at rank 1 earns as AP@k.
+
+    It is reached by relevant items at all ranks from 2 to k.
+
+    >>> round(max_ap_given_ndcg(2), 4), round(max_ap_given_ndcg(10), 4)
+    (0.7925, 0.9433)
+    """
+    ideal = sum(log_discount(rank) for rank in range(1, k))
+    return (k - harmonic_number(k)) / (k - 1) * ideal / (ideal + log_discount(k) - 1.0)
+
+
+def _beside_average_precision(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
+    """AP@k <= nDCG@k, and clearly less for a unit whose first item is not relevant."""
+    k = int(gain.k)
+    average = row.one("MAP", k) or row.one("MAP", k, norm="R")
+    if average is None or not 1 < k <= DEEPEST:
+        return
+    first = row.one("HR", 1) or row.one("P", 1)
+    share = max_ap_given_ndcg(k)
+    top = 1.0 if first is None else first.span.high
+    most = share * gain.span.high + (1.0 - share) * min(top, gain.span.high)
+    if average.span.low <= most + SLACK:
+        return
+    equal = not average.span.apart(gain.span)
+    sentence = (
+        f"{average} is {'as large as' if equal else 'too large beside'} {gain}: "
+        f"{format_digits(most, 4)} is the most" + (f" beside {first}" if first else "")
+    )
+    steps = (
+        f"without grades AP@{k}, divided by min(k, R) or by R, is never above nDCG@{k}",
+        f"a unit whose first item is not relevant earns at most {format_digits(share, 4)} of its nDCG@{k} as AP@{k}",
+        *((f"only {first} of the units have a relevant first item",) if first else ()),
+        gain.read,
+        average.read,
+        f"so MAP@{k} is at most {format_digits(most)}",
+    )
+    figures = (average, gain, *((first,) if first else ()))
+    sure = bool(average.measure.parameters) or row.own
+    yield Violation(figures, sentence, steps, BINARY if sure else (*BINARY, Assumption.OVER_RELEVANT))
+
+
+GAINS_CHECK = Check(
+    code="EQ406",
+    title="nDCG does not fit hits, ranks or precision",
+    severity=Severity.ISSUE,
+    applies_to=PublishedRow,
+    function=as_check(impossible_ndcg),
+    why="""\
+A unit without a hit within k has no gain within k, so nDCG@k is at most HR@k, with or without grades. With
+one relevant item at rank r it is 1/log2(r + 1) and the hit rates bound it from both sides, as they bound MRR.
+Without grades average precision is below nDCG wherever an irrelevant item stands first. Both can only be
+equal at a cutoff above 1 if every unit is perfect or a total miss there, which the hit rates would show.""",
+    remedy="see whether one column was copied from the other, and whether grades were used for one of them",
+    example="""\
+from equipoise.audit.audit import audit_table
+audit_table({"HR@10": 0.40, "nDCG@10": 0.52}).findings""",
+)
+
+
+def inconsistent_relevant_counts(row: PublishedRow) -> Iterator[Violation]:
+    """EQ405: precision, recall and hits that no number of relevant items gives."""
+    yield from _recall_beside_precision(row)
+    yield from _hits_beside_precision(row)
+    yield from _at_most_the_hits(row)
+    yield from _capped(row)
+
+
+def max_recall(precision: float, k: int, j: int) -> float:
+    """The largest R@j beside P@k, for j <= k.
+
+    A unit with c relevant items among its first k has at least c in all, and at most j of them among its
+    first j: its R@j is at most j/c, and never above 1. Between c = j and c = k the mean over units lies
+    below the straight line from 1 to j/k.
+
+    >>> round(max_recall(1.0, 10, 1), 6), max_recall(0.05, 10, 10), max_recall(0.3, 5, 5)
+    (0.1, 0.5, 1.0)
+    """
+    found = k * precision
+    return min(found, 1.0) if found <= j else 1.0 - (found - j) / k
+
+
+def _recall_beside_precision(row: PublishedRow) -> Iterator[Violation]:
+    for recall in row.series("R"):
+        found = []
+        for precision in row.series("P"):
+            j, k = int(recall.k), int(precision.k)
+            most = _most_recall_of(precision.span, k, j) if j <= k else 1.0
+            if recall.span.low > most + SLACK:
+                steps = (
+                    f"{precision} means {precision.span * k} relevant items among the first {k}",
+                    f"a unit with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
+                    precision.read,
+                    recall.read,
+                    f"on average R@{j} is at most {format_digits(most)}",
+                )
+                sentence = f"{recall} is too large beside {precision}: {format_digits(most, 4)} is the most"
+                found.append((-most, Violation((recall, precision), sentence, steps)))
+        if found:
+            yield max(found, key=lambda pair: pair[0])[1]
+
+
+def _most_recall_of(precision: ValueRange, k: int, j: int) -> float:
+    """The bound rises up to one item found and falls from j items on: its peak lies between."""
+    ends = (precision.low, precision.high)
+    peak = ends[0] * k <= j and ends[1] * k >= 1
+    return 1.0 if peak else max(max_recall(end, k, j) for end in ends)
+
+
+def _hits_beside_precision(row: PublishedRow) -> Iterator[Violation]:
+    """P@k <= HR@k <= k P@k: a hit is at least one of k items and at most all of them."""
+    few, many = [], []
+    for precision, hits in product(row.series("P"), row.series("HR")):
+        k, most = int(precision.k), precision.span * precision.k
+        if k == hits.k == 1:
+            continue
+        if hits.k >= k:
+            why = f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most"
+            few += _exceeds(precision, hits, why)
+        if hits.k <= k and hits.span.above(most):
+            steps = (
+                f"every hit within {int(hits.k)} has a relevant item among the first {k}",
+                precision.read,
+                f"k P@k, the mean number of relevant items among the first {k}, is {most}",
+                hits.read,
+            )
+            sentence = f"{hits} has more hits than {precision} has relevant items"
+            many.append((hits.span.low - most.high, Violation((hits, precision), sentence, steps)))
+    yield from largest_gap(few)
+    yield from largest_gap(many)
+
+
+def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
+    """A unit without a hit earns nothing, and one with a hit 1 at most; MaxOntSim gives every hit 1."""
+    found = []
+    earning = [*row.series("R"), *row.series("MAP"), *row.series("MAP", norm="R"), *row.series("MRR")]
+    for hits in hit_rates(row):
+        for part in earning:
+            # At the first rank other laws hold precision, recall and reciprocal rank together.
+            by_precision = hits.measure.symbol == "P" and part.measure.symbol == "R"
+            told = hits.k == 1 and (part.measure.symbol == "MRR" or by_precision)
+            if part.k <= hits.k and not told:
+                found += _exceeds(part, hits, f"a unit without a hit adds 0 to {part.measure}, others 1 at most")
+        for nearest in row.series("MaxOntSim"):
+            if nearest.k >= hits.k:
+                found += _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
+    yield from largest_gap(found)
+
+
+def _capped(row: PublishedRow) -> Iterator[Violation]:
+    """P@k and R@k divide by more than min(R, k) does."""
+    found = []
+    for capped in row.series("R", capped="True"):
+        k = int(capped.k)
+        for other, whole in ((row.one("P", k), "k"), (row.one("R", k), "R")):
+            if other and k > 1:
+                found += _exceeds(other, capped, f"min(R, k) is no more than {whole}")
+        hits = row.one("HR", k)
+        if hits and k > 1:
+            found += _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
+    yield from largest_gap(found)
+
+
+def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> list[tuple[float, Violation]]:
+    if not small.span.above(large.span):
+        return []
+    sentence = f"{small} is above {large}, and cannot be"
+    gap = small.span.low - large.span.high
+    return [(gap, Violation((small, large), sentence, (why, small.read, large.read, _by(gap))))]
+
+
+def _by(gap: float) -> str:
+    return f"it is above it by {ValueRange(gap, gap)} at least"
+
+
+CHECK = Check(
+    code="EQ405",
+    title="precision, recall and hits do not fit the number of relevant items",
+    severity=Severity.ISSUE,
+    applies_to=PublishedRow,
+    function=as_check(inconsistent_relevant_counts),
+    why="""\
+All three count relevant items among the first k: precision divides by k, recall by their number R, and a hit
+asks for one of them. So P@k <= HR@k <= k P@k, and R@k <= HR@k. A high precision needs many relevant items,
+and then a short list cannot have recalled much: P@10 = 1 means ten of them at least for every unit, so that
+R@1 is at most 0.1.""",
+    remedy="see what precision was divided by: by k, or by the number of items that were returned",
+    example="""\
+from equipoise.audit.audit import audit_table
+audit_table({"Precision@10": "1.0000", "Recall@1": "0.1667"}).findings""",
+)
+
+
+# F1 beside precision and recall: their harmonic mean, or less where units were averaged.
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    """The harmonic mean; 0 where either is 0.
+
+    >>> harmonic_mean(0.5, 1.0)
+    0.6666666666666666
+    """
+    return 2 * first * second / (first + second) if first > 0 and second > 0 else 0.0
+
+
+def inconsistent_f1(row: PublishedRow) -> Iterator[Violation]:
+    """EQ408: an F1 that precision and recall do not allow."""
+    if row.chance:
+        return
+    for f1 in (each for each in row.figures if each.measure.symbol == "F1"):
+        parameters = dict(f1.measure.parameters)
+        precision, recall = (row.one(symbol, None, **parameters) for symbol in ("P", "R"))
+        if precision and recall:
+            yield from _impossible(f1, precision, recall, pooled=_pooled(row, parameters))
+
+
+def _pooled(row: PublishedRow, parameters: dict[str, str]) -> bool:
+    return parameters.get("average") == "micro" and not row.averaged
+
+
+def _impossible(
+    f1: PublishedValue, precision: PublishedValue, recall: PublishedValue, *, pooled: bool
+) -> Iterator[Violation]:
+    p, r = precision.span, recall.span
+    mean = ValueRange(harmonic_mean(max(p.low, 0.0), max(r.low, 0.0)), harmonic_mean(p.high, r.high))
+    reads = (precision.read, recall.read, f1.read)
+    named = f"{precision} and {recall}"
+    if f1.span.above(mean):
+        yield Violation(
+            (f1, precision, recall),
+            f"{f1} is above the harmonic mean of {named}, {format_digits(mean.high, 4)}",
+            (
+                "F1 is the harmonic mean of precision and recall, class by class or document by document",
+                "a mean of such means is at most the harmonic mean of the averages, since it is concave",
+                *reads,
+                f"the harmonic mean is at most {format_digits(mean.high)}",
+            ),
+        )
+    elif pooled and mean.above(f1.span):
+        yield Violation(
+            (f1, precision, recall),
+            f"{f1} is below the harmonic mean of {named}, {format_digits(mean.low, 4)}, which it must be",
+            (
+                "a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",
+                *reads,
+                f"2 P R / (P + R) is at least {format_digits(mean.low)}",
+            ),
+        )
+    elif (least := p.low + r.low - 1.0) > f1.span.high + SLACK:
+        yield Violation(
+            (f1, precision, recall),
+            f"{f1} is too small beside {named}: {format_digits(least, 4)} is the least",
+            (
+                "for each class or document F1 = 2 P R / (P + R) is at least P R, since P + R is at most 2",
+                "and the mean of P R is at least the mean of P plus the mean of R minus 1",
+                *reads,
+                f"that is at least {format_digits(least)}",
+            ),
+        )
+
+
+F1_CHECK = Check(
+    code="EQ408",
+    title="F1 does not follow from precision and recall",
+    severity=Severity.ISSUE,
+    applies_to=PublishedRow,
+    function=as_check(inconsistent_f1),
+    why="""\
+Where counts are pooled (micro), F1 is the harmonic mean of precision and recall exactly. Where classes or
+documents are averaged (macro, weighted), it is the mean of their harmonic means. That is at most the harmonic
+mean of the averages, and at least their sum less 1. So an F1 above the harmonic mean of the precision and the
+recall beside it cannot be, whatever the average, as long as it is the same for all three.""",
+    remedy="average precision, recall and F1 in the same way, over the same classes or documents",
+    example="""\
+from equipoise.audit.audit import audit_table
+audit_table({"precision": 0.50, "recall": 0.60, "f1": 0.62}).findings""",
+)

@@ -1,0 +1,241 @@
+"""The command ``eq``: its commands, and how it runs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+from equipoise.cli import options, output
+from equipoise.cli.options import output_options
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import MissingExtraError, UnknownNameError
+
+# Groups of commands that load a command's module only when it is invoked.
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """Where a command lives, as ``module:name``, and what the list of commands says of it."""
+
+    target: str
+    summary: str
+
+
+class SuggestingGroup(click.Group):
+    """A group that answers a mistyped command with the nearest one it has, and none with its help."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help where no command is named: newer versions of click would call that an error."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            known = self.list_commands(ctx)
+            raise UnknownNameError.of("command", name, known, more=f"{ctx.command_path} has {', '.join(known)}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(SuggestingGroup):
+    """A group whose commands are named in a table; help reads the table and imports nothing."""
+
+    def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.entries = entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the table."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command, if there is one of that name."""
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, attribute = entry.target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help, from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+
+
+NAMES = ("eq", "equipoise")
+
+COMMANDS = {
+    "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits: each figure with how sure it is."),
+    "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
+    "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on a document of your own."),
+    "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models, beside their baselines."),
+    "accounts": CommandEntry(
+        "equipoise.domains.accounts.cli:accounts", "Embed a chart of accounts, or any tree, and judge it."
+    ),
+    "phenotypes": CommandEntry(
+        "equipoise.domains.phenotypes.cli:phenotypes", "Find clinical terms, and compare what finds them."
+    ),
+    "concepts": CommandEntry(
+        "equipoise.domains.concepts.cli:concepts", "See what a model knows of a field, in five scores."
+    ),
+    "report": CommandEntry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
+    "audit": CommandEntry("equipoise.audit.cli:audit", "Find figures in a published table that cannot be."),
+    "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
+    "why": CommandEntry("equipoise.reproduce.cli:why", "Say why two libraries print different figures for one run."),
+    "view": CommandEntry("equipoise.view.cli:view", "Look at all results in a browser, live while one is running."),
+    "export": CommandEntry("equipoise.cli.report:export", "Take results with you: LaTeX, Markdown, CSV, a model card."),
+    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare systems on data that comes with the program."),
+    "embed": CommandEntry("equipoise.cli.embed:embed", "Embed the texts of a file; nothing is embedded twice."),
+    "index-quality": CommandEntry(
+        "equipoise.cli.index_quality:index_quality", "Measure what a vector index loses, and how fast it is."
+    ),
+    "cache": CommandEntry("equipoise.cli.cache:cache", "Show or shrink the cache of vectors."),
+    "ls": CommandEntry("equipoise.cli.ls:ls", "List models, metrics, checks or tests."),
+    "explain": CommandEntry("equipoise.cli.explain:explain", "Explain a metric, a test or a code such as EQ301."),
+    "doctor": CommandEntry("equipoise.cli.doctor:doctor", "Show what is installed here and what is missing."),
+    "completion": CommandEntry("equipoise.cli.app:completion", "Print the completion script of a shell."),
+}
+
+HELP = """Which embedding should I use for my data, and how sure can I be?
+
+\b
+  eq compare a.trec b.trec --qrels truth.qrels --primary nDCG@10
+  eq score --run a.trec --qrels truth.qrels -m nDCG@10 -m MRR
+"""
+
+EPILOG = """\b
+Exit codes: 0 done, 1 a gate or check failed, 2 usage or bad input, 3 finished
+with failed units, 4 an extra, credential or device is missing, 130 interrupted.
+"""
+
+
+class App(LazyGroup):
+    """The whole command line; whatever goes wrong becomes a sentence and an exit code."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run, report, and leave with the exit code."""
+        words = args[0] if args else options.get("args")
+        words = list(sys.argv[1:] if words is None else words)
+        name = options.get("prog_name") or _program_name()
+        out = Output.of_words(words)
+        _escape_what_cannot_be_printed()
+        try:
+            _answer_completion(self, name)
+            code = self._run(words, name, out)
+            sys.stdout.flush()
+        except (Exception, KeyboardInterrupt) as error:
+            code = output.report(error, out)
+        sys.exit(code)
+
+    def _run(self, words: list[str], name: str, out: Output) -> int:
+        # click's own main would end a broken pipe with 1, which here means that a gate failed.
+        try:
+            with self.make_context(name, words, obj=out) as context:
+                code = self.invoke(context)
+        except click.exceptions.Exit as end:
+            code = end.exit_code
+        return code if isinstance(code, int) else output.DONE
+
+
+def _answer_completion(program: click.Command, name: str) -> None:
+    """Print what a shell could complete, and leave, if a shell is asking."""
+    variable = f"_{name.upper()}_COMPLETE"
+    asked = os.environ.get(variable)
+    if asked:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(program, {}, name, variable, asked))
+
+
+def _program_name() -> str:
+    """The name that was typed, if it is one of ours: ``python -m equipoise`` is ``eq`` as well."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".exe")
+    return name if name in NAMES else NAMES[0]
+
+
+def _escape_what_cannot_be_printed() -> None:
+    """A file name that the terminal cannot show is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from equipoise import __version__
+
+        sys.stdout.write(f"equipoise {__version__}\n")
+        ctx.exit()
+
+
+@click.group(
+    cls=App,
+    entries=COMMANDS,
+    help=HELP,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@output_options
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        sys.stdout.write(f"{ctx.get_help()}\n")
+
+
+# ``eq completion``: the script that teaches a shell to complete our commands, options and metrics.
+
+COMPLETION_HELP = """
+\b
+  source <(eq completion bash)
+  eq completion fish > ~/.config/fish/completions/eq.fish
+
+Print the completion script for SHELL: bash, zsh or fish. It completes commands, options,
+and the names of metrics after -m. Run as equipoise, it completes that name instead of eq.
+"""
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(help=COMPLETION_HELP, short_help="Print a completion script.")
+@click.argument("shell", type=options.ChoiceWithHint("shell", lambda: SHELLS))
+@options.output_options
+@pass_output
+@click.pass_context
+def completion(ctx: click.Context, out: Output, shell: str) -> None:
+    """See ``COMPLETION_HELP``."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise MissingExtraError(f"this version of click completes nothing in {shell}", hint="pip install -U click")
+    root = ctx.find_root()
+    name = root.info_name or "eq"
+    made = kind(root.command, {}, name, f"_{name.upper()}_COMPLETE")
+    # click's own source() starts a shell to learn its version; the script itself needs no such thing.
+    script = made.source_template % made.source_vars()
+    if out.json:
+        out.data({"shell": shell, "script": script})
+    else:
+        out.text(script)

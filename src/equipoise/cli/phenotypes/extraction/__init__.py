@@ -1,1 +1,0 @@
-"""``eq phenotypes extraction``: terms found in documents, measured against what people found."""

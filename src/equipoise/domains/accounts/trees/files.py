@@ -1,0 +1,379 @@
+"""Trees that are written into account codes: the parent of ``102-0001-003`` is ``102-0001``."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.accounts.trees.tree import Node, Tree
+from equipoise.errors import FormatError, InputError, ParameterError, did_you_mean
+from equipoise.io import tables
+from equipoise.io.dag import transitive_reduction
+from equipoise.io.edge_list import Edge
+from equipoise.io.edge_list import edges as read_pairs
+from equipoise.io.json import parse_json
+from equipoise.io.tables import Table, delimiter_of, format_of, table_of_json
+from equipoise.io.text import PathLike, TextFile, display_path, open_text
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools
+
+# What the columns of a table of nodes are called, in the words that people use for them.
+
+ID_COLUMNS = ("id", "account_id", "account", "code", "account_code", "node", "node_id", "guid")
+PARENT_COLUMNS = (
+    "parent",
+    "parent_id",
+    "parent_account",
+    "parent_account_id",
+    "parent_code",
+    "parent_guid",
+    "parent_node",
+)
+NAME_COLUMNS = ("name", "account_name", "title", "label", "description", "text")
+
+
+def guess_column(known: tuple[str, ...], columns: Iterable[str]) -> str | None:
+    """The column that bears one of the known names, whatever its case; the first known name wins.
+
+    >>> guess_column(PARENT_COLUMNS, ["Account", "Parent Account", "Name"])
+    'Parent Account'
+    """
+    spelled = {_plain(column): column for column in reversed(list(columns))}
+    return next((spelled[name] for name in known if name in spelled), None)
+
+
+def _plain(column: str) -> str:
+    return column.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+# Trees in tables: one node a row, with its id, the id of its parent and its name.
+
+
+def read_table(
+    path: PathLike,
+    id: str | None = None,  # noqa: A002  (what everybody calls the column)
+    parent: str | None = None,
+    name: str | None = None,
+) -> Tree:
+    """The tree of a CSV, TSV, JSONL or parquet file with a row for every node.
+
+    A row without a parent is a root. Columns that are not named are looked for by the names people
+    use: ``id``, ``account`` or ``code``; ``parent`` or ``parent_id``; ``name``, ``title`` or ``label``.
+    A column of names may be missing; then the ids serve. A CSV may be separated by semicolons or tabs.
+    """
+    return tree_from_table(open_table(path), id, parent, name)
+
+
+def open_table(path: PathLike) -> Table:
+    """The rows of a file; text that is no JSON is separated by whatever its first line is."""
+    form = tables.format_of(path)
+    if form not in (None, *tables.DELIMITERS):
+        return tables.read_table(path)
+    file = open_text(path)
+    return tables.parse_table(file, form or "csv", tables.delimiter_of(file, form))
+
+
+def tree_from_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
+    """The same from rows that were read already; an error shows the lines it speaks of."""
+    known = list(dict.fromkeys(str(column) for row in table.rows for column in row))
+    key_column = _column(table.name, known, key, ID_COLUMNS, "ids")
+    parent_column = _column(table.name, known, parent, PARENT_COLUMNS, "parents")
+    name_column = _column(table.name, known, name, (), "names") if name else guess_column(NAME_COLUMNS, known)
+    # A record of JSON may leave out what it has nothing to say of: a root its parent.
+    rows = [
+        (
+            cell_text(row.get(key_column)),
+            cell_text(row.get(parent_column)),
+            cell_text(row.get(name_column or "")),
+        )
+        for row in table.rows
+    ]
+    for index, (node, _, _) in enumerate(rows):
+        if not node:
+            raise table.error(FormatError, [index], f"has no {key_column}", hint="every node needs an id")
+
+    def excerpt(ids: Sequence[str]) -> str:
+        if table.file is None:
+            return ""
+        wanted = set(ids)
+        places = [place for place, row in zip(table.places, rows, strict=True) if row[0] in wanted]
+        return table.file.excerpt(*places[:5])
+
+    edges = [(node, above) for node, above, _ in rows if above]
+    return Tree.of([(node, title) for node, _, title in rows], edges, source=table.name, excerpt=excerpt)
+
+
+def cell_text(value: object, source: str = "a table") -> str:
+    """What stands in a cell, as an id or a name: without white space around it, nothing for None.
+
+    Bytes are text in UTF-8; others are an error, which names the source.
+
+    >>> cell_text(" 1010 "), cell_text(7), cell_text(7.0), cell_text(None), cell_text(b"1010")
+    ('1010', '7', '7', '', '1010')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _decoded(bytes(value), source).strip()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _decoded(value: bytes, source: str) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{source} has the bytes 0x{value[:16].hex()} where an id or a name should be",
+            hint="give them as text, for example by a view that spells them in hexadecimal",
+        ) from error
+
+
+def _column(source: str, known: list[str], asked: str | None, usual: tuple[str, ...], what: str) -> str:
+    """The column that was asked for, or the one that bears a usual name."""
+    found = next((each for each in known if each == asked), None) if asked else guess_column(usual, known)
+    if found is not None:
+        return found
+    if asked:
+        hint = did_you_mean(asked, known) or f"there are: {', '.join(known)}"
+        raise FormatError(f"{source} has no column {asked}", hint=hint)
+    raise FormatError(
+        f"{source} has no column of {what}: it has {', '.join(known)}",
+        hint=f"call one of them {usual[0]}, or name it: --columns {usual[0]}=...; a file of edges has two "
+        "columns: child, parent",
+    )
+
+
+# Trees in files of edges: one (child, parent) pair a line, or every (descendant, ancestor) pair.
+
+READ_AS_CLOSURE = "(read as a closure)"
+"""What the source of a tree says where nobody said that the pairs are closed."""
+
+
+def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
+    """The tree of a CSV or TSV file of child, parent; a header and a weight are known and passed over.
+
+    A first line that may be a header of unknown words is read as an edge, and the source of the tree says so.
+
+    ``closure=True`` says that the pairs are descendants and all their ancestors. Those that follow from
+    others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
+    of which some follow from others and none is missing are read so, and the source of the tree says it;
+    ``closure=False`` takes every pair for an edge to a parent.
+    """
+    pairs = read_pairs(path)
+    source = f"{display_path(path)}{_doubt(path, pairs)}"
+    if closure:
+        return replace(tree_from_closure(pairs, display_path(path)), source=source)
+    tree = Tree.from_edges(pairs, source=source)
+    if closure is None:
+        direct, missing = transitive_reduction(len(tree), tree.edges)
+        if not len(missing) and not direct.all():
+            return _reduced(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
+    return tree
+
+
+def _doubt(path: PathLike, pairs: list[Edge]) -> str:
+    """What to say of a first edge whose nodes come nowhere else, and which may be a header."""
+    first, *others = pairs
+    if not others or any(node in edge for edge in others for node in first):
+        return ""
+    file = open_text(path)
+    fields = next(csv.reader([file.first_line], delimiter=delimiter_of(file, format_of(path))))
+    if [each.strip() for each in fields[:2]] != list(first):
+        return ""
+    return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
+
+
+def tree_from_closure(pairs: list[Edge], source: str) -> Tree:
+    """The tree whose closure these pairs are; pairs that are not closed are an error with an example."""
+    closed = Tree.from_edges(pairs, source=source)
+    direct, missing = transitive_reduction(len(closed), closed.edges)
+    if len(missing):
+        low, high = (closed.ids[place] for place in missing[0])
+        between = _between(closed, *missing[0])
+        raise InputError(
+            f"{source} is not closed: it has {low} -> {between} -> {high}, but not {low} -> {high}, "
+            f"and {len(missing)} such pairs in all",
+            hint="if the pairs are edges to parents, read it without closure",
+        )
+    return _reduced(closed, direct, source)
+
+
+def _reduced(closed: Tree, direct: Bools, source: str) -> Tree:
+    """The same nodes with the direct edges alone."""
+    edges = closed.edges[direct]
+    edges.setflags(write=False)
+    return Tree(closed.ids, closed.names, edges, source)
+
+
+def _between(tree: Tree, low: int, high: int) -> str:
+    """One node above the first that stands below the second."""
+    return tree.ids[int(np.intersect1d(tree.parents(low), tree.children(high))[0])]
+
+
+# Trees in JSON: objects inside the ``children`` of others, or a flat list of records with parents.
+
+CHILDREN = "children"
+SEPARATOR = " / "
+_EXAMPLE = '{"id": "1", "name": "Assets", "children": [...]}'
+
+
+def read_json(path: PathLike) -> Tree:
+    """The tree of a JSON file: nested objects with ``children``, or records with ``id`` and ``parent``.
+
+    A nested object without an id is known by the names on the way to it: ``Assets / Cash``.
+    """
+    file = open_text(path)
+    return tree_from_json(file, parse_json(file))
+
+
+def tree_from_json(file: TextFile, value: Any) -> Tree:
+    """The same from a value that was parsed already."""
+    tops = [value] if isinstance(value, dict) else value
+    if isinstance(tops, list) and any(isinstance(each, dict) and CHILDREN in each for each in tops):
+        return _nested(file.name, tops)
+    if isinstance(value, dict):
+        raise FormatError(
+            f"{file.name} is one JSON object without {CHILDREN!r}; no tree is in it",
+            hint=f'write {_EXAMPLE}, or a list of {{"id": ..., "parent": ...}}',
+        )
+    return tree_from_table(table_of_json(file, value), None, None, None)
+
+
+def _nested(source: str, tops: list[Any]) -> Tree:
+    nodes: list[tuple[str, str]] = []
+    edges: list[Edge] = []
+    waiting: list[tuple[Any, str | None]] = [(top, None) for top in reversed(tops)]
+    while waiting:
+        value, parent = waiting.pop()
+        key, name = _identity(source, value, parent)
+        nodes.append((key, name))
+        if parent is not None:
+            edges.append((key, parent))
+        waiting.extend((child, key) for child in reversed(_children(source, value, key)))
+    return Tree.of(nodes, edges, source=source)
+
+
+def _identity(source: str, value: Any, parent: str | None) -> tuple[str, str]:
+    """The id and the name of a nested object."""
+    where = f"below {parent!r}" if parent is not None else "at the top"
+    if not isinstance(value, dict):
+        raise FormatError(f"{source} has {value!r} {where}, which is no JSON object", hint=f"write {_EXAMPLE}")
+    held = [guess_column(known, value) for known in (ID_COLUMNS, NAME_COLUMNS)]
+    key, name = (cell_text(value[column]) if column else "" for column in held)
+    if not key and not name:
+        raise FormatError(f"{source} has an object {where} with neither id nor name", hint=f"write {_EXAMPLE}")
+    return key or (name if parent is None else f"{parent}{SEPARATOR}{name}"), name
+
+
+def _children(source: str, value: dict[str, Any], key: str) -> list[Any]:
+    children = value.get(CHILDREN) or []
+    if not isinstance(children, list):
+        raise FormatError(f"{source}: the children of {key!r} are no list", hint=f"write {_EXAMPLE}")
+    return children
+
+
+Path = tuple[str, ...]
+
+MISSING = ("skip", "add", "refuse")
+_PART = re.compile(r"[^\W_]+")
+
+
+def from_codes(
+    codes: Iterable[Node],
+    *,
+    widths: Sequence[int] | None = None,
+    missing: str = "skip",
+    source: str = "codes",
+) -> Tree:
+    """The tree of codes, each a code or (code, name), by their parts.
+
+    The parts stand between separators (``102-0001-003``, ``1.2.3``), or have fixed ``widths``:
+    ``widths=(1, 1, 2)`` reads 1120 as 1, 1, 20. Parts of zeros at the end only fill up, so 1000 is above
+    1100 and 102-0000 is 102. Where the code directly above is not listed, ``missing`` decides: ``skip``
+    takes the next one above, ``add`` makes it, ``refuse`` is an error.
+
+    >>> tree = from_codes(["102", "102-0001", "102-0001-003"])
+    >>> tree.named_edges()
+    [('102-0001', '102'), ('102-0001-003', '102-0001')]
+    >>> from_codes(["1000", "1100", "1120"], widths=(1, 1, 2)).named_edges()
+    [('1100', '1000'), ('1120', '1100')]
+    """
+    if missing not in MISSING:
+        raise ParameterError(f"missing is {missing!r}", hint=f"it may be {', '.join(MISSING)}")
+    nodes = [(node, node) if isinstance(node, str) else node for node in codes]
+    paths: dict[Path, str] = {}
+    for code, _ in nodes:
+        path = _path(code, widths, source)
+        if paths.setdefault(path, code) != code:
+            raise InputError(
+                f"{source}: the codes {paths[path]} and {code} name the same place",
+                hint="parts of zeros at the end only fill up; keep one of the two",
+            )
+    listed = len(paths)
+    if missing == "add":
+        for path, code in list(paths.items()):
+            for size in range(1, len(path)):
+                paths.setdefault(path[:size], _spelled(code, size, widths))
+    edges = []
+    for path, code in paths.items():
+        above = next((path[:size] for size in range(len(path) - 1, 0, -1) if path[:size] in paths), ())
+        if missing == "refuse" and len(above) != len(path) - 1:
+            raise InputError(
+                f"{source}: the code directly above {code} is not listed",
+                hint="add it, or take missing='skip' or missing='add'",
+            )
+        if above:
+            edges.append((code, paths[above]))
+    return Tree.of([*nodes, *list(paths.values())[listed:]], edges, source=source)
+
+
+def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: str = "skip") -> Tree:
+    """The tree of a table with a column of codes, and perhaps of names, or of a text with a code a line."""
+    if format_of(path) is None:
+        lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
+        return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))
+    table = open_table(path)
+    key, name = (guess_column(known, table.rows[0]) for known in (ID_COLUMNS, NAME_COLUMNS))
+    if key is None:
+        raise FormatError(
+            f"{table.name} has no column of codes: it has {', '.join(map(str, table.rows[0]))}",
+            hint="call it code",
+        )
+    nodes = [(cell_text(row[key]), cell_text(row.get(name)) if name else "") for row in table.require(key).rows]
+    return from_codes(nodes, widths=widths, missing=missing, source=table.name)
+
+
+def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
+    """The parts of a code, without parts of zeros at its end; the first part always stays."""
+    parts = _cut(code, widths, source) if widths else _PART.findall(code)
+    if not parts:
+        raise InputError(f"{source}: the code {code!r} has no letters or digits", hint="drop it")
+    while len(parts) > 1 and not parts[-1].strip("0"):
+        parts.pop()
+    return tuple(parts)
+
+
+def _cut(code: str, widths: Sequence[int], source: str) -> list[str]:
+    ends = [sum(widths[: place + 1]) for place in range(len(widths))]
+    if any(width < 1 for width in widths):
+        raise ParameterError(f"the widths are {list(widths)}", hint="a part has one character at least")
+    if len(code) not in ends:
+        raise InputError(
+            f"{source}: the code {code} has {len(code)} characters, not {' or '.join(map(str, ends))}",
+            hint="give the widths of all parts, from the left",
+        )
+    return [code[end - width : end] for end, width in zip(ends, widths, strict=True) if end <= len(code)]
+
+
+def _spelled(code: str, size: int, widths: Sequence[int] | None) -> str:
+    """The code of a group that was added: the beginning of a code below it, up to so many parts."""
+    if widths:
+        return code[: sum(widths[:size])]
+    ends = [match.end() for match in _PART.finditer(code)]
+    return code[: ends[size - 1]]

@@ -1,0 +1,243 @@
+"""The accounts of GnuCash: books in XML or SQLite, and the account templates that come with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from equipoise.domains.accounts.trees.sql import MAGIC, explained_damage, open_sqlite
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import FormatError, InputError, UnknownNameError
+from equipoise.io.edge_list import Edge, find_cycle
+from equipoise.io.obo import read_obo
+from equipoise.io.text import PathLike, display_path, read_bytes, read_text
+
+ROOT_TYPE = "ROOT"
+_ACCOUNT = "{http://www.gnucash.org/XML/gnc}account"
+_TEMPLATES = "{http://www.gnucash.org/XML/gnc}template-transactions"
+_FIELD = "{http://www.gnucash.org/XML/act}"
+_ACCOUNTS_OF_BOOKS = "SELECT guid, parent_guid, name, account_type FROM accounts"
+_TEMPLATE_ROOTS = "SELECT root_template_guid FROM books"
+
+
+class _Account(NamedTuple):
+    guid: str
+    parent: str
+    name: str
+    kind: str
+
+
+def read_gnucash(path: PathLike) -> Tree:
+    """The accounts of a GnuCash file, by guid: XML plain or gzipped, SQLite, or a ``.gnucash-xea`` template.
+
+    The invisible "Root Account" is left out, so that Assets, Income and so on are the roots; so are the
+    accounts of scheduled transactions.
+    """
+    data = read_bytes(path)
+    accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parsed(display_path(path), data)
+    hidden = {each.guid for each in accounts if each.kind == ROOT_TYPE}
+    kept = [each for each in accounts if each.guid not in hidden]
+    if not kept:
+        raise InputError(f"{display_path(path)} holds no accounts", hint="is it a GnuCash file?")
+    edges = [(each.guid, each.parent) for each in kept if each.parent and each.parent not in hidden]
+    return Tree.of([(each.guid, each.name) for each in kept], edges, source=display_path(path))
+
+
+def is_gnucash_database(path: PathLike) -> bool:
+    """Whether a SQLite file has books, and accounts with the columns that are read of them."""
+    with explained_damage(path), closing(open_sqlite(path)) as connection:
+        books = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
+        held = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
+        return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= held
+
+
+def _parsed(source: str, data: bytes) -> list[_Account]:
+    try:
+        top = ElementTree.fromstring(data)
+    except ElementTree.ParseError as error:
+        raise FormatError(f"{source} is no GnuCash XML: {error}", hint="GnuCash writes XML or SQLite") from error
+    scheduled = {id(account) for part in top.iter(_TEMPLATES) for account in part.iter(_ACCOUNT)}
+    found = [_account(element) for element in top.iter(_ACCOUNT) if id(element) not in scheduled]
+    if not found:
+        raise FormatError(
+            f"{source} is XML, but no GnuCash accounts are in it",
+            hint="export the accounts from GnuCash again",
+        )
+    return found
+
+
+def _account(element: ElementTree.Element) -> _Account:
+    fields = ((element.findtext(f"{_FIELD}{name}") or "").strip() for name in ("id", "parent", "name", "type"))
+    return _Account(*fields)
+
+
+def _rows(path: PathLike) -> tuple[list[_Account], list[str]]:
+    """All accounts of a SQLite book, and the roots of scheduled transactions."""
+    try:
+        with closing(open_sqlite(path)) as connection:
+            accounts = [
+                _Account(*(str(value or "") for value in row)) for row in connection.execute(_ACCOUNTS_OF_BOOKS)
+            ]
+            return accounts, [str(guid) for (guid,) in connection.execute(_TEMPLATE_ROOTS)]
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        raise FormatError(
+            f"{display_path(path)} is no GnuCash database: {error}",
+            hint="other databases are read by their URL",
+        ) from error
+
+
+def _without_templates(accounts: list[_Account], roots: Iterable[str]) -> list[_Account]:
+    """The accounts that do not hang from a root of scheduled transactions."""
+    children: dict[str, list[str]] = {}
+    for each in accounts:
+        children.setdefault(each.parent, []).append(each.guid)
+    gone: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        guid = waiting.pop()
+        if guid not in gone:
+            gone.add(guid)
+            waiting.extend(children.get(guid, ()))
+    return [each for each in accounts if each.guid not in gone]
+
+
+# The hypernyms of WordNet as a tree, read from its own files (Debian: ``apt install wordnet-base``).
+
+FOLDER = Path("/usr/share/wordnet")
+PARTS = {"noun": "n", "verb": "v"}
+HYPERNYM, INSTANCE = "@", "@i"
+
+
+@dataclass(frozen=True, slots=True)
+class _Synset:
+    """One line of a data file: where it stands, its words, and its pointers upwards."""
+
+    offset: str
+    words: list[str]
+    above: list[tuple[str, str]]
+
+
+def read_wordnet(
+    part: str = "noun",
+    root: str | None = None,
+    instances: bool = True,
+    *,
+    isolated: bool = False,
+    folder: PathLike = FOLDER,
+) -> Tree:
+    """The synsets of a part of speech, by names such as ``mammal.n.01``, and their hypernyms.
+
+    ``instances`` counts "is an instance of" as well (Einstein is a physicist). ``root`` gives the subtree
+    of one synset. Synsets without any relation are left out unless ``isolated``. Debian's files have no
+    circle of hypernyms; other releases have had some among the verbs, and there the edge of the circle
+    that comes last in the file is left out.
+    """
+    if part not in PARTS:
+        raise UnknownNameError.of("part of WordNet with hypernyms", part, PARTS, more="there are: noun, verb")
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError(
+            f"there is no WordNet at {place}",
+            hint="apt install wordnet-base, or name the folder of data.noun",
+        )
+    kinds = {HYPERNYM, INSTANCE} if instances else {HYPERNYM}
+    senses = _senses(place / f"index.{part}")
+    synsets = list(_synsets(place / f"data.{part}", PARTS[part]))
+    name_of = {each.offset: _name(each, PARTS[part], senses) for each in synsets}
+    nodes = [(name_of[each.offset], each.words[0].replace("_", " ")) for each in synsets]
+    edges = _without_cycles(
+        {
+            (name_of[each.offset], name_of[above]): None
+            for each in synsets
+            for kind, above in each.above
+            if kind in kinds
+        }
+    )
+    tree = Tree.of(nodes, edges, source=f"WordNet {part}s")
+    if root is not None:
+        return replace(tree.subtree(root), source=f"{tree.source} below {root}")
+    return tree if isolated else tree.taken(np.flatnonzero(~tree.isolated))
+
+
+def _synsets(path: Path, letter: str) -> Iterator[_Synset]:
+    """The synsets of a data file, as wndb(5WN) describes it; lines of the licence start with blanks."""
+    for line in read_text(path).splitlines():
+        if line.startswith(" "):
+            continue
+        fields = line.partition(" | ")[0].split()
+        count = int(fields[3], 16)
+        pointers = fields[4 + 2 * count :]
+        above = [
+            (pointers[place], pointers[place + 1])
+            for place in range(1, 1 + 4 * int(pointers[0]), 4)
+            if pointers[place] in {HYPERNYM, INSTANCE} and pointers[place + 2] == letter
+        ]
+        yield _Synset(fields[0], fields[4 : 4 + 2 * count : 2], above)
+
+
+def _senses(path: Path) -> dict[str, list[str]]:
+    """The offsets of each word's synsets, the most frequent sense first."""
+    found = {}
+    for line in read_text(path).splitlines():
+        if not line.startswith(" "):
+            fields = line.split()
+            found[fields[0]] = fields[-int(fields[2]) :]
+    return found
+
+
+def _name(synset: _Synset, letter: str, senses: dict[str, list[str]]) -> str:
+    """``mammal.n.01``: the first word, and which of its senses this is."""
+    word = synset.words[0].lower()
+    return f"{word}.{letter}.{senses[word].index(synset.offset) + 1:02d}"
+
+
+def _without_cycles(edges: dict[Edge, None]) -> dict[Edge, None]:
+    """The edges without the last one of every cycle."""
+    left = dict(edges)
+    order = {edge: place for place, edge in enumerate(edges)}
+    while cycle := find_cycle(left):
+        left.pop(max(zip(cycle, [*cycle[1:], cycle[0]], strict=True), key=order.__getitem__))
+    return left
+
+
+# Trees of ontologies: the is_a relation of an OBO file.
+
+
+def read_obo_tree(path: PathLike) -> Tree:
+    """The terms of an OBO file or an OBO graph and their ``is_a`` parents; obsolete terms are left out."""
+    terms = [term for term in read_obo(path).terms if not term.obsolete]
+    return Tree.of(
+        [(term.id, term.name) for term in terms],
+        [(term.id, parent) for term in terms for parent in dict.fromkeys(term.parents)],
+        source=display_path(path),
+    )
+
+
+# Trees from NetworkX graphs.
+
+DIRECTIONS = ("down", "up")
+
+
+def from_networkx(graph: Any, direction: str = "down", *, name: str = "name") -> Tree:
+    """The tree of a directed graph, whose edges lead ``down`` to the children or ``up`` to the parents.
+
+    Ids are the nodes as text; the attribute ``name`` of a node is its name.
+    """
+    if direction not in DIRECTIONS:
+        raise UnknownNameError.of("direction", direction, DIRECTIONS, more="edges lead down or up")
+    if not graph.is_directed():
+        raise InputError(
+            "the graph has no directions, so nobody can tell parent from child",
+            hint="networkx.bfs_tree(graph, root) gives a directed tree",
+        )
+    nodes = [(str(node), str(data.get(name) or node)) for node, data in graph.nodes(data=True)]
+    pairs = [(str(left), str(right)) for left, right in graph.edges()]
+    edges = pairs if direction == "up" else [(right, left) for left, right in pairs]
+    return Tree.of(nodes, edges, source=str(graph.name or "networkx graph"))

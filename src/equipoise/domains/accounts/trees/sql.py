@@ -1,0 +1,393 @@
+"""Trees in relational databases, through SQLAlchemy: SQLite, PostgreSQL, MySQL and MariaDB.
+
+The table that is expected unless another is named:
+
+    CREATE TABLE accounts (
+        business_id VARCHAR(191) NOT NULL,
+        id          VARCHAR(191) NOT NULL,
+        parent_id   VARCHAR(191),
+        name        TEXT NOT NULL,
+        PRIMARY KEY (business_id, id),
+        FOREIGN KEY (business_id, parent_id) REFERENCES accounts (business_id, id)
+    );
+
+Values are bound, names are quoted, and the rows of a business are selected by the database, byte by byte: no
+row of another one is read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from equipoise.domains.accounts.trees.files import cell_text
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import (
+    FormatError,
+    InputError,
+    MissingExtraError,
+    ParameterError,
+    StoreError,
+    UnknownNameError,
+    did_you_mean,
+)
+from equipoise.io.text import PathLike, display_path, read_error
+from equipoise.redaction import note_secret
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+# SQLite files, opened for reading only: a mistyped path makes no new database.
+
+MAGIC = b"SQLite format 3\0"
+
+
+def open_sqlite(path: PathLike) -> sqlite3.Connection:
+    """A connection that cannot write; what is no SQLite file is an error."""
+    try:
+        with open(path, "rb") as stream:
+            start = stream.read(len(MAGIC))
+    except (OSError, ValueError) as error:
+        raise read_error(path, error) from error
+    if start != MAGIC:
+        raise InputError(
+            f"{display_path(path)} is no SQLite database", hint="a file of any other kind is read with --tree"
+        )
+    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+
+
+@contextmanager
+def explained_damage(path: PathLike) -> Iterator[None]:
+    """A database that SQLite cannot read is an error in the file, wherever the damage is met."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        raise FormatError(
+            f"{display_path(path)} is a damaged SQLite database: {error}",
+            hint=f"sqlite3 {display_path(path)} 'PRAGMA integrity_check' lists what is wrong",
+        ) from error
+
+
+# Connections to databases: URLs and files, drivers by name, errors that never show a password.
+
+EXTRA = "accounts"
+_DRIVERS = {
+    "postgresql": {"psycopg": "psycopg", "psycopg2": "psycopg2"},
+    "mysql": {"pymysql": "pymysql", "MySQLdb": "mysqldb"},
+    "mariadb": {"pymysql": "pymysql", "mariadb": "mariadbconnector"},
+}
+"""What SQLAlchemy calls the drivers of a database, by the module that each comes in."""
+
+_DENIED = ("password", "authentication", "access denied", "permission denied", "no pg_hba.conf")
+"""How servers begin to say that somebody may not come in."""
+
+_UNKNOWN = ("does not exist", "unknown database")
+"""How they say that they know no such user or database."""
+
+
+@contextmanager
+def connect(url: str) -> Iterator[tuple[Connection, str]]:
+    """An open connection, and what to call the database in messages; all is closed at the end.
+
+    ``url`` is a URL of SQLAlchemy, or the path of a SQLite file, which is opened for reading only.
+    """
+    sql = require_extra("sqlalchemy", extra=EXTRA)
+    engine, source = _engine(url)
+    try:
+        with engine.connect() as connection:
+            yield connection, source
+    except sql.exc.SQLAlchemyError as error:
+        told = str(getattr(error, "orig", None) or error).strip()
+        reason = told.splitlines()[0]
+        raise StoreError(f"{source} cannot be read: {reason}", hint=_remedy(source, told)) from error
+    finally:
+        engine.dispose()
+
+
+def _remedy(source: str, reason: str) -> str:
+    """What to look at, as far as the words of the database say.
+
+    >>> _remedy("postgresql://ann@localhost/book", 'FATAL:  database "book" does not exist')
+    'check the user and the name of the database in the URL: the server answered, and knows no such'
+    """
+    told = reason.casefold()
+    if any(word in told for word in _DENIED):
+        return "check the user and the password in the URL, and what this user may read"
+    if "://" in source and any(word in told for word in _UNKNOWN):
+        return "check the user and the name of the database in the URL: the server answered, and knows no such"
+    if "://" not in source:
+        return "check that the file is whole, and that nobody is writing it"
+    return "check the address, and that the server runs"
+
+
+def _engine(url: str) -> tuple[Any, str]:
+    """The engine for a URL or a path, and its name without a password."""
+    sql = require_extra("sqlalchemy", extra=EXTRA)
+    address = _address(url)
+    note_secret(address.password)
+    if address.get_backend_name() == "sqlite":
+        path = address.database
+        if not path or path == ":memory:":
+            raise ParameterError("the URL names no SQLite file", hint="write sqlite:///books.db")
+        open_sqlite(path).close()
+        return sql.create_engine("sqlite://", creator=lambda: open_sqlite(path), poolclass=sql.NullPool), path
+    try:
+        engine = sql.create_engine(address, poolclass=sql.NullPool)
+    except (sql.exc.NoSuchModuleError, ImportError) as error:
+        raise MissingExtraError(
+            f"no driver for {address.drivername} is installed",
+            hint="pip install 'psycopg[binary]' for PostgreSQL, pip install pymysql for MySQL and MariaDB",
+        ) from error
+    return engine, address.render_as_string(hide_password=True)
+
+
+def _address(url: str) -> Any:
+    """The parts of a URL, with a driver that is installed where it names none."""
+    sql = require_extra("sqlalchemy", extra=EXTRA)
+    if "://" not in url:
+        return sql.URL.create("sqlite", database=url)
+    try:
+        address = sql.make_url(url)
+    except (sql.exc.ArgumentError, ValueError) as error:
+        raise ParameterError(
+            "the URL of the database cannot be read",
+            hint="write sqlite:///books.db or postgresql://user@host/database",
+        ) from error
+    name = "postgresql" if address.drivername == "postgres" else address.drivername
+    driver = next((driver for module, driver in _DRIVERS.get(name, {}).items() if find_spec(module)), None)
+    return address.set(drivername=f"{name}+{driver}" if driver else name)
+
+
+# Tenants kept apart: business ids compared byte by byte, whatever a database takes for equal.
+
+TENANTS_EXTRA = "accounts"
+MYSQL = ("mysql", "mariadb")
+_LISTED = 5
+
+
+def bytewise(value: Any, dialect: str) -> Any:
+    """The text of a column or of a parameter as an expression that is equal only where every byte is.
+
+    Numbers are their digits; SQLite's real numbers that are whole have no decimals.
+    """
+    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    if dialect == "sqlite":
+        whole = sql.cast(value, sql.BigInteger)
+        is_whole = sql.and_(sql.func.typeof(value) == "real", value == whole)
+        text = sql.case((is_whole, sql.cast(whole, sql.Text)), else_=sql.cast(value, sql.Text))
+        return sql.cast(text, sql.LargeBinary)
+    if dialect in MYSQL:
+        from sqlalchemy.dialects.mysql import VARCHAR
+
+        # One character set first: the bytes of a latin1 column are others.
+        return sql.cast(sql.cast(value, VARCHAR(charset="utf8mb4")), sql.LargeBinary)
+    text = sql.cast(value, sql.Text)
+    return sql.collate(text, "C") if dialect == "postgresql" else text
+
+
+def business_filter(column: Any, business_id: str, dialect: str) -> Any:
+    """The condition that a column holds this business id; the id is a bound parameter."""
+    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    asked = sql.bindparam("business", business_id, type_=sql.Text())
+    if dialect == "sqlite":
+        return bytewise(column, dialect) == sql.cast(asked, sql.LargeBinary)
+    return bytewise(column, dialect) == (bytewise(asked, dialect) if dialect in MYSQL else asked)
+
+
+def validate_business_id(business_id: str | int) -> str:
+    """A business id as text that a database can hold."""
+    text = str(business_id)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ParameterError(
+            f"the business id {text!r} is no text in UTF-8", hint="write it as the database does"
+        ) from error
+    return text
+
+
+def check_rows_of_business(found: list[Any], business_id: str, source: str) -> None:
+    """A second look at what the database selected: a row of another business is never used."""
+    strangers = sum(_text(each) != business_id for each in found)
+    if strangers:
+        raise StoreError(
+            f"{source} gave {strangers:,} rows of another business than {business_id!r}; none was used",
+            hint="this database compares texts in a way that is unknown here; read a view of one business",
+        )
+
+
+def check_single_business(connection: Connection, column: Any, source: str) -> None:
+    """Without a business id the rows must be those of one business."""
+    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    chosen = sql.select(bytewise(column, connection.dialect.name)).distinct()
+    found = [_text(each) for each in connection.scalars(chosen)]
+    if len(found) < 2:
+        return
+    named = sorted(each for each in found if each is not None)
+    shown = ", ".join(named[:_LISTED]) + (", ..." if len(named) > _LISTED else "")
+    nameless = ", and rows that name none" if None in found else ""
+    noun = "business" if len(named) == 1 else "businesses"
+    raise ParameterError(
+        f"{source} holds the accounts of {len(named)} {noun}: {shown}{nameless}",
+        hint=f"name one of them as the business id: --business-id {quote(named[0])}",
+    )
+
+
+def _text(value: Any) -> str | None:
+    return bytes(value).decode("utf-8", "surrogateescape") if isinstance(value, bytes | memoryview) else value
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """What the columns of the table are called."""
+
+    id: str = "id"
+    parent: str = "parent_id"
+    name: str = "name"
+    business: str = "business_id"
+
+
+def read_sql(
+    url: str,
+    business_id: str | int | None = None,
+    *,
+    table: str = "accounts",
+    schema: str | None = None,
+    columns: TableColumns = TableColumns(),  # noqa: B008  (frozen)
+) -> Tree:
+    """The tree of one business in a table or a view; ``url`` is an SQLAlchemy URL or a SQLite file.
+
+    A row whose parent is null or empty is a root. A parent that is no row of the same business is an
+    error. Without ``business_id`` the table must hold the rows of one business only, or have no such
+    column. A table without a column of names is read with its ids as names.
+    """
+    with connect(url) as (connection, source):
+        read = _TableReader(connection, source, table, schema, columns)
+        asked = None if business_id is None else validate_business_id(business_id)
+        rows = read.rows(asked)
+    return _tree(rows, f"{source} {table}", asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _TableReader:
+    """One open database, and the table in it that is asked for."""
+
+    connection: Connection
+    source: str
+    table: str
+    schema: str | None
+    columns: TableColumns
+
+    def rows(self, business_id: str | None) -> list[tuple[str, str, str]]:
+        """(id, parent, name) of the rows of one business, in the order of their ids."""
+        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        self._refuse_unknown_schema()
+        table = self._name_of_table()
+        known = [each["name"] for each in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
+        ids, parents = (self._column(each, known) for each in (self.columns.id, self.columns.parent))
+        names = _match(self.columns.name, known)
+        if names is None and self.columns.name != TableColumns().name:
+            names = self._column(self.columns.name, known)
+        business = _match(self.columns.business, known)
+        held = sql.table(_quoted(table), *(sql.column(_quoted(each)) for each in known), schema=self.schema)
+        chosen = [held.c[ids], held.c[parents], held.c[names or ids]]
+        if business_id is not None:
+            owner = held.c[business or self._column(self.columns.business, known)]
+            found = self._of_business(chosen, owner, business_id)
+        else:
+            if business is not None:
+                check_single_business(self.connection, held.c[business], self._called)
+            found = list(self.connection.execute(sql.select(*chosen)))
+        ordered = sorted((tuple(row) for row in found), key=_order)
+        return [(self._cell(key), self._cell(parent), self._cell(name)) for key, parent, name in ordered]
+
+    def _of_business(self, chosen: list[Any], owner: Any, business_id: str) -> list[Any]:
+        """The rows of one business, selected by the database and looked at once more."""
+        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        dialect = self.connection.dialect.name
+        asked = sql.select(*chosen, bytewise(owner, dialect)).where(business_filter(owner, business_id, dialect))
+        found = list(self.connection.execute(asked))
+        check_rows_of_business([row[-1] for row in found], business_id, self._called)
+        return [row[:-1] for row in found]
+
+    def _cell(self, value: Any) -> str:
+        return cell_text(value, self._called)
+
+    @property
+    def _called(self) -> str:
+        return f"{self.source} {self.table}"
+
+    def _refuse_unknown_schema(self) -> None:
+        if self.schema is None:
+            return
+        known = require_extra("sqlalchemy", extra=TENANTS_EXTRA).inspect(self.connection).get_schema_names()
+        if self.schema not in known:
+            raise UnknownNameError(
+                f"{self.source} has no schema {self.schema!r}",
+                hint=did_you_mean(self.schema, known) or f"there are: {', '.join(known)}",
+            )
+
+    def _name_of_table(self) -> str:
+        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        inspector = sql.inspect(self.connection)
+        known = [
+            *inspector.get_table_names(schema=self.schema),
+            *inspector.get_view_names(schema=self.schema),
+        ]
+        found = _match(self.table, known)
+        if found is None:
+            where = "the database" if self.schema is None else f"the schema {self.schema}"
+            listed = f"there are: {', '.join(sorted(known)[:8])}" if known else f"{where} has no tables"
+            raise UnknownNameError(
+                f"{self.source} has no table {self.table!r}", hint=did_you_mean(self.table, known) or listed
+            )
+        return found
+
+    def _column(self, name: str, known: list[str]) -> str:
+        found = _match(name, known)
+        if found is None:
+            raise UnknownNameError(
+                f"{self.source} {self.table} has no column {name!r}",
+                hint=did_you_mean(name, known) or f"there are: {', '.join(known)}",
+            )
+        return found
+
+
+def _match(name: str, known: list[str]) -> str | None:
+    """The name as the database spells it: the same letters, or the only one that differs in case."""
+    if name in known:
+        return name
+    near = [each for each in known if each.casefold() == name.casefold()]
+    return near[0] if len(near) == 1 else None
+
+
+def _quoted(name: str) -> Any:
+    return require_extra("sqlalchemy", extra=TENANTS_EXTRA).sql.quoted_name(name, quote=True)
+
+
+def _order(row: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Numbers by value, then texts by letter, so that every database gives the same order."""
+    return (False, row[0]) if isinstance(row[0], int) else (True, str(row[0]))
+
+
+def _tree(rows: list[tuple[str, str, str]], source: str, business_id: str | None) -> Tree:
+    of_business = "" if business_id is None else f" of business {business_id!r}"
+    if not rows:
+        raise InputError(f"{source} has no rows{of_business}", hint="business ids are matched letter by letter")
+    nodes = [(key, name) for key, _, name in rows]
+    edges = [(key, parent) for key, parent, _ in rows if parent]
+    known = {key for key, _ in nodes}
+    for child, parent in edges:
+        if parent not in known:
+            raise InputError(
+                f"{source}: the parent of {child} is {parent!r}, which is no account{of_business}",
+                hint="it does not exist, or belongs to another business; correct the parent, or empty it",
+            )
+    return Tree.of(nodes, edges, source=f"{source}{of_business}")

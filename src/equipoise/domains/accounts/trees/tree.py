@@ -1,0 +1,336 @@
+"""A hierarchy: nodes with names, and who is whose parent. Several roots and several parents are normal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from equipoise.errors import DuplicateError, InputError, UnknownNameError, did_you_mean
+from equipoise.io import dag
+from equipoise.io.dag import Links, longest_paths, reachable, shortest_paths
+from equipoise.io.edge_list import Edge, find_cycle
+from equipoise.types import Bools, Floats, Ints
+
+# What a hierarchy must be before anything is computed from it: unique ids, known parents, no cycle.
+
+Node = str | tuple[str, str]
+ErrorExcerpt = Callable[[Sequence[str]], str]
+"""Given ids, the lines of the file that they stand in; what an error shows."""
+
+_SHOWN = 12
+
+
+def validate_nodes(nodes: Iterable[Node], source: str, excerpt: ErrorExcerpt) -> dict[str, str]:
+    """Names by id, in order; no nodes, an empty id and an id that stands twice are errors."""
+    names: dict[str, str] = {}
+    for node in nodes:
+        key, name = (node, node) if isinstance(node, str) else node
+        if not key:
+            raise InputError(f"{source} has a node with an empty id, named {name!r}", hint="give every node an id")
+        if key in names:
+            raise DuplicateError(
+                f"{source} has the id {key} twice",
+                excerpt=excerpt([key]),
+                hint="ids are unique in a hierarchy; keep one of them",
+            )
+        names[key] = name or key
+    if not names:
+        raise InputError(f"{source} holds no nodes", hint="a hierarchy has one node at least")
+    return names
+
+
+def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, excerpt: ErrorExcerpt) -> Ints:
+    """(child, parent) positions of edges between known ids, none of them twice, and no cycle."""
+    seen: dict[Edge, None] = {}
+    pairs = []
+    for child, parent in edges:
+        edge = (child, parent)
+        for end in edge:
+            if end not in ids:
+                raise _orphan(edge, end, ids, source, excerpt)
+        if child == parent:
+            raise InputError(
+                f"{source}: {child} is its own parent",
+                excerpt=excerpt([child]),
+                hint="leave the parent of a root empty",
+            )
+        if edge in seen:
+            raise DuplicateError(
+                f"{source} gives the edge {child} -> {parent} twice",
+                excerpt=excerpt([child]),
+                hint="keep one of them",
+            )
+        seen[edge] = None
+        pairs.append((ids[child], ids[parent]))
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    parents, children = Links.of(len(ids), found), Links.of(len(ids), found[:, ::-1])
+    if (longest_paths(parents, children) < 0).any():
+        raise _cycle(find_cycle(seen), source, excerpt)
+    return found
+
+
+def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNameError:
+    """The error for an id that a hierarchy does not hold."""
+    return UnknownNameError(
+        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "ids are matched letter by letter"
+    )
+
+
+def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: ErrorExcerpt) -> InputError:
+    child, parent = edge
+    nearest = did_you_mean(absent, ids) if absent else ""
+    if absent == parent:
+        return InputError(
+            f"{source}: the parent of {child} is {parent!r}, which does not exist",
+            excerpt=excerpt([child]),
+            hint=nearest or "add that node, or leave the parent empty",
+        )
+    return InputError(
+        f"{source}: the edge {child} -> {parent} is of {child!r}, which does not exist",
+        hint=nearest or "add that node, or drop the edge",
+    )
+
+
+def _cycle(nodes: list[str], source: str, excerpt: ErrorExcerpt) -> InputError:
+    path = [*nodes, nodes[0]]
+    shown = path if len(path) <= _SHOWN else [*path[: _SHOWN - 2], f"... {len(path) - _SHOWN + 1} more", path[-1]]
+    return InputError(
+        f"{source} has a cycle of {len(nodes)} nodes: {' -> '.join(shown)}",
+        excerpt=excerpt(nodes[:5]),
+        hint="an ancestor cannot be its own descendant; remove one of these edges",
+    )
+
+
+PARENT, ANCESTORS, CLOSURE = "parent", "ancestors", "closure"
+RELATIONS = (PARENT, ANCESTORS, CLOSURE)
+_Array = TypeVar("_Array", Ints, Floats)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """Nodes in an order, and (child, parent) edges between their positions.
+
+    Made by ``Tree.of`` or ``Tree.from_edges``, which check what they are given.
+
+    >>> tree = Tree.of(["assets", ("cash", "Cash at hand")], [("cash", "assets")])
+    >>> tree
+    Tree('nodes and edges', 2 nodes, 1 edges, 1 roots, 2 levels)
+    >>> tree.names, tree.depth.tolist()
+    (('assets', 'Cash at hand'), [0.0, 1.0])
+    """
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    edges: Ints
+    source: str
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Iterable[Node],
+        edges: Iterable[Edge],
+        *,
+        source: str = "nodes and edges",
+        excerpt: ErrorExcerpt = lambda ids: "",
+    ) -> Tree:
+        """A tree of nodes, each an id or (id, name), and of (child id, parent id) edges.
+
+        Ids that stand twice, edges to unknown ids, nodes that are their own parent, edges that stand
+        twice and cycles are errors that name them. ``excerpt`` gives the lines of a file for some ids.
+        """
+        names = validate_nodes(nodes, source, excerpt)
+        positions = {key: place for place, key in enumerate(names)}
+        found = validate_edges(edges, positions, source, excerpt)
+        return cls(tuple(names), tuple(names.values()), _frozen(found), source)
+
+    @classmethod
+    def from_edges(
+        cls, pairs: Iterable[Edge], names: Mapping[str, str] | None = None, *, source: str = "edges"
+    ) -> Tree:
+        """A tree of the nodes that stand in the (child, parent) pairs, in order of appearance.
+
+        >>> Tree.from_edges([("cash", "assets"), ("bank", "assets")]).ids
+        ('cash', 'assets', 'bank')
+        """
+        held = list(pairs)
+        known = names or {}
+        ids = dict.fromkeys(each for pair in held for each in pair)
+        return cls.of([(each, known.get(each, each)) for each in ids], held, source=source)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        levels = int(self.depth.max(initial=-1)) + 1
+        counts = f"{len(self)} nodes, {len(self.edges)} edges, {len(self.roots)} roots, {levels} levels"
+        return f"Tree({self.source!r}, {counts})"
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each id stands."""
+        return {key: place for place, key in enumerate(self.ids)}
+
+    def position(self, key: str) -> int:
+        """Where this id stands; an unknown one is an error with the nearest known."""
+        if key not in self.positions:
+            raise unknown_node_error(key, self.ids, self.source)
+        return self.positions[key]
+
+    @cached_property
+    def up(self) -> Links:
+        """The parents of every node."""
+        return Links.of(len(self), self.edges)
+
+    @cached_property
+    def down(self) -> Links:
+        """The children of every node."""
+        return Links.of(len(self), self.edges[:, ::-1])
+
+    def parents(self, position: int) -> Ints:
+        """The positions of a node's parents."""
+        return self.up[position]
+
+    def children(self, position: int) -> Ints:
+        """The positions of a node's children."""
+        return self.down[position]
+
+    @cached_property
+    def first_parents(self) -> Ints:
+        """One parent a node: the first edge on a shortest path from a root; -1 for a root.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a"), ("c", "a")]).first_parents.tolist()
+        [2, 2, -1]
+        """
+        found = np.full(len(self), -1, dtype=np.int64)
+        child, parent = self.edges[:, 0], self.edges[:, 1]
+        shortest = self.depth[parent] + 1.0 == self.depth[child]
+        # Written from the last edge to the first, so that the first one stays.
+        found[child[shortest][::-1]] = parent[shortest][::-1]
+        return _frozen(found)
+
+    @cached_property
+    def roots(self) -> Ints:
+        """The nodes without a parent; an isolated node is one of them."""
+        return _frozen(np.flatnonzero(self.up.counts == 0))
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The nodes without a child; an isolated node is one of them."""
+        return _frozen(np.flatnonzero(self.down.counts == 0))
+
+    @cached_property
+    def isolated(self) -> Bools:
+        """Which nodes have neither parent nor child."""
+        return (self.up.counts == 0) & (self.down.counts == 0)
+
+    @cached_property
+    def depth(self) -> Floats:
+        """sp: the shortest path from a root to each node; 0 for a root."""
+        return _frozen(shortest_paths(self.down, self.roots).astype(np.float64))
+
+    @cached_property
+    def height(self) -> Floats:
+        """lp: the longest path from each node down to a descendant; 0 for a leaf."""
+        return _frozen(longest_paths(self.down, self.up).astype(np.float64))
+
+    @cached_property
+    def normalised_rank(self) -> Floats:
+        """sp / (sp + lp): 0 for a root, 1 for a leaf below one, NaN for an isolated node.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a")]).normalised_rank.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        length = self.depth + self.height
+        return _frozen(np.divide(self.depth, length, out=np.full(len(self), np.nan), where=length > 0))
+
+    @cached_property
+    def branches(self) -> tuple[str, ...]:
+        """The id of the top-level branch of each node.
+
+        That is the root it hangs from; where only one root has children, the child of that root. A
+        node of several branches takes the one with the shortest path, then the first in order. A root
+        above the branches and an isolated node are branches of their own.
+        """
+        carriers = self.roots[self.down.counts[self.roots] > 0]
+        tops = self.children(int(carriers[0])) if len(carriers) == 1 else carriers
+        branch = np.arange(len(self))
+        depth = shortest_paths(self.down, tops)
+        for level in range(1, int(depth.max(initial=0)) + 1):
+            layer = np.flatnonzero(depth == level - 1)
+            owners, below = self.down.gather(layer)
+            next_layer = depth[below] == level
+            below, carried = below[next_layer], branch[layer[owners[next_layer]]]
+            branch[below] = len(self)
+            np.minimum.at(branch, below, carried)
+        return tuple(self.ids[place] for place in branch)
+
+    def closure(self) -> Ints:
+        """All (descendant, ancestor) positions, each pair once, in order."""
+        return self._closure
+
+    @cached_property
+    def _closure(self) -> Ints:
+        return _frozen(dag.closure(len(self), self.edges))
+
+    def pairs(self, relation: str) -> Ints:
+        """(node, target) positions of a relation.
+
+        ``parent`` gives the edges, ``ancestors`` every ancestor, ``closure`` every ancestor and every
+        descendant: the undirected closure.
+        """
+        if relation == PARENT:
+            return self.edges
+        if relation == ANCESTORS:
+            return self.closure()
+        if relation == CLOSURE:
+            return np.concatenate([self.closure(), self.closure()[:, ::-1]])
+        raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
+
+    def rooted(self, name: str = "(root)") -> Tree:
+        """The same hierarchy under one root: an invented one, unless there is one root already.
+
+        The invented root comes last, so that all positions stay.
+        """
+        if len(self.roots) == 1:
+            return self
+        nodes = [*zip(self.ids, self.names, strict=True), (name, name)]
+        edges = [*self.named_edges(), *((self.ids[root], name) for root in self.roots)]
+        return Tree.of(nodes, edges, source=self.source)
+
+    def subtree(self, key: str) -> Tree:
+        """A node and all its descendants, with the edges among them.
+
+        >>> Tree.from_edges([("c", "b"), ("b", "a"), ("d", "a")]).subtree("b").ids
+        ('c', 'b')
+        """
+        return self.taken(reachable(self.down, self.position(key)))
+
+    def taken(self, positions: Ints) -> Tree:
+        """The nodes of these positions and the edges among them."""
+        place = np.full(len(self), -1, dtype=np.int64)
+        place[positions] = np.arange(len(positions))
+        edges = place[self.edges]
+        ids, names = ([held[each] for each in positions] for held in (self.ids, self.names))
+        return Tree(tuple(ids), tuple(names), _frozen(edges[(edges >= 0).all(axis=1)]), self.source)
+
+    def named_edges(self) -> list[Edge]:
+        """The edges as (child id, parent id)."""
+        return [(self.ids[child], self.ids[parent]) for child, parent in self.edges]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of ids, names and edges; neither source nor the order of the edges counts."""
+        ordered = self.edges[np.lexsort((self.edges[:, 1], self.edges[:, 0]))]
+        content = json.dumps([self.ids, self.names, ordered.tolist()], separators=(",", ":"))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _frozen(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,377 @@
+"""Concepts: similarities against what is expected, how cosines are spread, and a map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import MissingExtraError, StoreError
+from equipoise.io.atomic import write_bytes
+from equipoise.metrics.intrinsic import directions
+from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
+from equipoise.report.charts.files import CHART_FOLDER
+from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
+from equipoise.report.charts.projection import MOST_POINTS, projection_chart
+from equipoise.report.charts.projection import SIZE as MAP_SIZE
+from equipoise.report.charts.radar import radar_chart
+from equipoise.report.charts.render import render_png, render_svg
+from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
+from equipoise.report.view_model import Point, Projection
+from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
+
+if TYPE_CHECKING:
+    from equipoise.domains.concepts.results import ConceptEvaluation
+    from equipoise.evidence.space import Space
+    from equipoise.types import Floats, Ints
+
+SIZE = 380
+TENTHS = tuple((tenth / 10, format_value(tenth / 10, 1)) for tenth in range(-10, 11, 2))
+BAND, WIDTH, BIN = 64, 520, 0.05
+OTHER_CLUSTERS = 78
+NAME_SIZE, LONGEST_NAME = 9, 26
+_PLAIN: Spec = {"type": "quantitative", "scale": None, "axis": None}
+
+
+def similarity_chart(
+    model: str, pairs: Sequence[str], predicted: Floats, expected: Floats, correlation: str = ""
+) -> Chart:
+    """A dot a pair: the expected similarity, and the cosine; on the line they would agree."""
+    low = min(0.0, float(np.floor(predicted.min(initial=0.0) * 5) / 5))
+    x = linear_axis(0.0, 1.0, [tick for tick in TENTHS if tick[0] >= 0], "expected similarity")
+    y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine")
+    for each in (x, y):
+        each["axis"]["grid"] = True
+    rows: list[Row] = [
+        {"x": float(wanted), "y": float(said), "says": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
+        for name, said, wanted in zip(pairs, predicted, expected, strict=True)
+    ]
+    line: Spec = {
+        "data": {"values": [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]},
+        "mark": {"type": "line", "stroke": LIGHT["chance"], "strokeDash": [5, 3], "aria": False},
+        "encoding": {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}},
+    }
+    dots: Spec = {
+        "data": {"values": rows},
+        "mark": {
+            "type": "point",
+            "filled": True,
+            "fill": LIGHT["lead"],
+            "stroke": LIGHT["paper"],
+            "strokeWidth": 0.6,
+            "size": 56,
+            "opacity": 0.8,
+        },
+        "encoding": {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}, **TOOLTIP},
+    }
+    farthest = int(np.argmax(np.abs(predicted - expected)))
+    told = f" {correlation}." if correlation else ""
+    return chart(
+        f"similarity-{slug(model)}",
+        f"Similarities of {shorten_label(model)} against what is expected",
+        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['says']}.",
+        [line, dots],
+        subtitle=f"Dashed: where both are the same.{told}",
+        width=SIZE,
+        height=SIZE,
+    )
+
+
+def cosine_histogram(
+    cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None, name: str = "cosines"
+) -> Chart:
+    """A histogram a model: cosines of all pairs of concepts, and as a line those of one cluster."""
+    every = [*cosines.values(), *(related or {}).values()]
+    first = min(0, int(np.floor(min(each.min() for each in every) / BIN)))
+    # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
+    edges = np.round(np.arange(first, round(1 / BIN) + 2) * BIN, 6)
+    low = float(edges[0])
+    x = linear_axis(low, 1.0 + BIN, [tick for tick in TENTHS if tick[0] >= low], "cosine of two concepts")
+    layers: list[Spec] = []
+    for place, (model, values) in enumerate(cosines.items()):
+        own = (related or {}).get(model)
+        layers += _histogram(model, place, values, own, edges, x)
+    named = [
+        {"name": called, "at": (place + 0.75) * BAND} for place, called in enumerate(shorten_labels(list(cosines), 28))
+    ]
+    layers.append(
+        {
+            "data": {"values": named},
+            "mark": {"type": "text", "align": "right", "fontSize": TEXT_SIZE},
+            "encoding": {"x": {"value": -12}, "y": {"field": "at", **_PLAIN}, "text": {"field": "name"}},
+        }
+    )
+    if related:
+        layers.append(column_header("bars: all pairs; line: pairs of one cluster", WIDTH, align="right"))
+    means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]
+    return chart(
+        name,
+        "How alike concepts are to each model",
+        f"Mean cosine of two concepts: {', '.join(means)}.",
+        layers,
+        subtitle="Models differ in what a cosine means, so that no threshold fits two of them.",
+        width=WIDTH,
+        height=len(cosines) * BAND,
+    )
+
+
+def _histogram(model: str, place: int, values: Floats, own: Floats | None, edges: Floats, x: Spec) -> list[Spec]:
+    shares = np.histogram(values, edges)[0] / max(len(values), 1)
+    inner = None if own is None else np.histogram(own, edges)[0] / max(len(own), 1)
+    tallest = max(float(shares.max()), 0.0 if inner is None else float(inner.max())) or 1.0
+    base = (place + 1) * BAND - 4
+
+    def top(share: float) -> float:
+        return base - (BAND - 14) * share / tallest
+
+    bars: list[Row] = [
+        {
+            "from": float(left),
+            "to": float(right),
+            "base": base,
+            "top": top(share),
+            "says": f"{model}: {format_value(float(share))} of all pairs lie from {left:.2f} to {right:.2f}",
+        }
+        for left, right, share in zip(edges[:-1], edges[1:], shares, strict=True)
+        if share > 0
+    ]
+    layers: list[Spec] = [
+        {
+            "data": {"values": bars},
+            "mark": {"type": "rect", "fill": LIGHT["heat3"]},
+            "encoding": {
+                "x": {**x, "field": "from"},
+                "x2": {"field": "to"},
+                "y": {"field": "top", **_PLAIN},
+                "y2": {"field": "base"},
+                **TOOLTIP,
+            },
+        }
+    ]
+    if inner is not None:
+        steps: list[Row] = [
+            {"x": float(edge), "y": top(share), "step": 2 * at + side}
+            for at, share in enumerate(inner)
+            for side, edge in enumerate((edges[at], edges[at + 1]))
+        ]
+        layers.append(
+            {
+                "data": {"values": steps},
+                "mark": {"type": "line", "stroke": LIGHT["chance"], "strokeWidth": 1.6, "aria": False},
+                "encoding": {
+                    "x": {**x, "field": "x"},
+                    "y": {"field": "y", **_PLAIN},
+                    "order": {"field": "step"},
+                },
+            }
+        )
+    return layers
+
+
+def concept_projection(
+    model: str, names: Sequence[str], clusters: Sequence[str], points: Floats, caption: str
+) -> Chart:
+    """Concepts in the plane by cluster; ``caption`` says how much of the neighbourhoods is left."""
+    drawn = tuple(
+        Point(float(at[0]), float(at[1]), label, group)
+        for at, label, group in zip(points, names, clusters, strict=True)
+    )
+    made = projection_chart(
+        Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn), f"map-{slug(model)}"
+    )
+    made = replace(made, spec={**made.spec, "layer": [*made.spec["layer"], _names(drawn, made.spec["layer"])]})
+    lines = [each for each in (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS)) if each]
+    told = {**made.spec["title"], "subtitle": lines}
+    return replace(made, spec={**made.spec, "title": told}, description=f"{made.description} {caption}")
+
+
+def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
+    """As many names as there is room for: a picture on paper cannot be pointed at."""
+    marks = next(layer for layer in layers if layer["mark"]["type"] == "point")
+    axes = {side: marks["encoding"][side] for side in "xy"}
+    ends = [axes[side]["scale"]["domain"] for side in "xy"]
+    taken: list[tuple[float, float, float]] = []
+    rows: list[Row] = []
+    for point in points[:MOST_POINTS]:
+        text = shorten_label(point.label, LONGEST_NAME)
+        across, up = (
+            (value - low) / (high - low) * MAP_SIZE for value, (low, high) in zip((point.x, point.y), ends, strict=True)
+        )
+        width = len(text) * NAME_SIZE * 0.55 + 4
+        if across + width <= MAP_SIZE and not any(
+            abs(up - other) < NAME_SIZE + 1 and across < left + wide and left < across + width
+            for left, other, wide in taken
+        ):
+            taken.append((across, up, width))
+            rows.append({"x": point.x, "y": point.y, "text": text})
+    return {
+        "data": {"values": rows},
+        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": NAME_SIZE, "aria": False},
+        "encoding": {**axes, "text": {"field": "text"}},
+    }
+
+
+# Points of many dimensions in the plane, and how much of their neighbourhoods is left there.
+
+NEIGHBOURS = 5
+
+
+@dataclass(frozen=True)
+class PlaneProjection:
+    """Two coordinates a point, and what they keep of the space.
+
+    ``kept`` is the share of the nearest neighbours of a point, by cosine, that are among its nearest in
+    the plane too, averaged over the points; ``luck`` is what points dealt out at random keep; ``variance`` is
+    the share of the variance of the directions that the two axes carry.
+    """
+
+    points: Floats
+    rows: Ints
+    kept: float
+    luck: float
+    variance: float
+    neighbours: int
+
+    @property
+    def caption(self) -> str:
+        """What to print beside the picture."""
+        return (
+            f"The plane keeps {format_percent(round(self.kept, 2))} of the {self.neighbours} nearest neighbours "
+            f"(at random: {format_percent(round(self.luck, 2))}) and {format_percent(round(self.variance, 2))} of the "
+            "variance: what looks near may not be."
+        )
+
+
+def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
+    """The directions along the two axes in which they differ most; points without a direction are left out.
+
+    >>> from equipoise.evidence.space import Space
+    >>> plane = project_to_plane(Space.of(np.eye(3)[[0, 0, 1, 1]] + 0.1 * np.eye(4, 3)), neighbours=1)
+    >>> plane.kept, round(plane.luck, 2)
+    (1.0, 0.33)
+    """
+    units, pointed = directions(space)
+    many = len(units)
+    centred = units - units.mean(axis=0) if many else units
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    points = np.zeros((many, 2))
+    width = min(2, len(sizes))
+    points[:, :width] = left[:, :width] * sizes[:width]
+    # A direction and its opposite are alike; the one whose largest coordinate is positive is taken.
+    largest = np.abs(points).argmax(axis=0) if many else np.zeros(2, dtype=np.int64)
+    points *= np.where(points[largest, [0, 1]] < 0, -1.0, 1.0) if many else 1.0
+    count = max(1, min(neighbours, many - 1))
+    near, flat = nearest_neighbors(-(units @ units.T), count), nearest_neighbors(_squares(points), count)
+    shared = [len(set(a) & set(b)) for a, b in zip(near.tolist(), flat.tolist(), strict=True)]
+    total = float((sizes**2).sum())
+    return PlaneProjection(
+        points,
+        np.flatnonzero(pointed),
+        float(np.mean(shared)) / count if many > 1 else float("nan"),
+        count / (many - 1) if many > 1 else float("nan"),
+        float((sizes[:2] ** 2).sum()) / total if total else float("nan"),
+        count,
+    )
+
+
+def nearest_neighbors(distances: Floats, count: int) -> Ints:
+    """The nearest others of each point, nearest first."""
+    others = distances.copy()
+    np.fill_diagonal(others, np.inf)
+    return np.argsort(others, axis=1, kind="stable")[:, :count].astype(np.int64)
+
+
+def _squares(points: Floats) -> Floats:
+    gaps = points[:, None, :] - points[None, :, :]
+    return np.asarray((gaps**2).sum(axis=2))
+
+
+# The charts of an evaluation: similarities, maps, the star of scores, cosines.
+
+MIN_RADAR_AXES = 3
+"""A star of fewer scores is a line."""
+MIN_POINTS = 3
+
+
+def concept_charts(found: ConceptEvaluation) -> tuple[Chart, ...]:
+    """Every chart that the measured tasks allow; names of files all differ."""
+    charts: list[Chart] = []
+    if len(found.tasks) >= MIN_RADAR_AXES:
+        charts.append(radar_chart({each.score: each.estimates for each in found.standings}))
+    charts += _similarities(found)
+    spaces = _spaces(found)
+    if spaces:
+        every = {name: _cosines(space) for name, space in spaces.items()}
+        charts.append(cosine_histogram(every, {name: _related(space) for name, space in spaces.items()}))
+        charts += [_map(name, space) for name, space in spaces.items()]
+    return unique_names(charts)
+
+
+def _similarities(found: ConceptEvaluation) -> list[Chart]:
+    charts = []
+    for name, own in found.scores.items():
+        observed = own.tasks["similarity"].observed if "similarity" in own.tasks else None
+        if observed is None or observed.pairs is None:
+            continue
+        pairs, linear = observed.pairs, observed.parts["correlation"]
+        told = f"Correlation {format_value(linear.value, 2)} {format_interval(linear.interval, 2)}"
+        ids = [str(each) for each in pairs.unit_ids]
+        charts.append(similarity_chart(name, ids, pairs.predicted, pairs.expected, told))
+    return charts
+
+
+def _spaces(found: ConceptEvaluation) -> dict[str, Space]:
+    """The concepts of the clusters with their true clusters, where there are any to draw."""
+    spaces = {}
+    for name, own in found.scores.items():
+        space = own.tasks["clustering"].observed.space if "clustering" in own.tasks else None
+        if space is not None and int(directions(space)[1].sum()) >= MIN_POINTS:
+            spaces[name] = space
+    return spaces
+
+
+def _map(name: str, space: Space) -> Chart:
+    plane = project_to_plane(space)
+    labels = [] if space.labels is None or space.classes is None else space.classes[space.labels].tolist()
+    return concept_projection(
+        name,
+        [str(space.unit_ids[row]) for row in plane.rows],
+        [str(labels[row]) for row in plane.rows],
+        plane.points,
+        plane.caption,
+    )
+
+
+def _cosines(space: Space) -> Floats:
+    units, _ = directions(space)
+    return np.asarray((units @ units.T)[np.triu_indices(len(units), 1)])
+
+
+def _related(space: Space) -> Floats:
+    """The cosines of two concepts of one cluster."""
+    units, pointed = directions(space)
+    labels = np.zeros(len(units)) if space.labels is None else space.labels[pointed]
+    one, other = np.triu_indices(len(units), 1)
+    return np.asarray((units @ units.T)[one, other][labels[one] == labels[other]])
+
+
+def write_charts(folder: Path, found: ConceptEvaluation) -> list[Path]:
+    """Every chart as SVG and PNG below the folder; none where nothing is installed to draw them."""
+    target = folder / CHART_FOLDER
+    written = []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for each in concept_charts(found):
+            for ending, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
+                file = target / f"{each.name}.{ending}"
+                write_bytes(file, content)
+                written.append(file)
+    except MissingExtraError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{target} cannot hold the charts: {error.strerror}", hint="choose another folder") from error
+    return written

@@ -1,0 +1,388 @@
+"""Checks of a field: entries that cannot be used, wrong offsets, lopsided pairs, small clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from math import isnan
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.domains.concepts.concept_set import ConceptSet, IssueKind
+from equipoise.metrics.intrinsic import EffectiveRank, MeanCosine
+from equipoise.stats.formatting import format_value
+from equipoise.types import Direction, Severity, with_label
+
+if TYPE_CHECKING:
+    from equipoise.evidence.space import Space
+
+# Checks of concept scores: collapsed spaces, and parts of a blend that mislead.
+
+COLLAPSED_MEAN_COSINE = 0.9
+"""From this mean cosine on, the points lie in a narrow cone."""
+EQUAL_TOLERANCE = 1e-9
+"""Values that differ by less, relative to the largest, are the same."""
+
+
+@dataclass(frozen=True)
+class ConceptSpace:
+    """The vectors that a model gave to some concepts."""
+
+    model: str
+    space: Space
+    what: str = "the concepts"
+
+
+@dataclass(frozen=True)
+class ZeroVectors:
+    """The texts that a model gave a vector of zeros, of so many in all."""
+
+    model: str
+    texts: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class ScoreComponent:
+    """A part of a blended score: what it counts, which way is better, and what each model has.
+
+    ``better`` is that of the figure as it enters the blend: MAE enters as 1 - MAE, of which more is better.
+    ``fixed`` says that the part is computed from the data alone.
+    """
+
+    blend: str
+    part: str
+    weight: float
+    better: Direction
+    values: Mapping[str, float]
+    fixed: bool = False
+
+
+def collapsed_space(seen: ConceptSpace) -> Iterator[Observation]:
+    """EQ310: vectors that all point the same way."""
+    cosine, rank = MeanCosine().value(seen.space), EffectiveRank().value(seen.space)
+    if isnan(cosine):
+        yield Observation(seen.model, f"fewer than two of {seen.what} have a direction: the other vectors are zero")
+        return
+    flat = len(seen.space) > 2 and rank < 2.0
+    if cosine >= COLLAPSED_MEAN_COSINE or flat:
+        yield Observation(
+            seen.model,
+            f"{seen.what} lie nearly in one direction: their mean cosine is {format_value(cosine, 3)}, their "
+            f"effective rank {format_value(rank, 1)} of {min(seen.space.vectors.shape)} possible",
+            (f"mean cosine {format_value(cosine, 4)}", f"effective rank {format_value(rank, 2)}"),
+        )
+
+
+def zero_vectors(seen: ZeroVectors) -> Iterator[Observation]:
+    """EQ313: texts whose vector is zero."""
+    if seen.texts:
+        yield Observation(
+            seen.model,
+            f"{len(seen.texts)} of {pluralize(seen.count, 'text')} "
+            f"{'has' if len(seen.texts) == 1 else 'have'} a vector of zeros: "
+            f"{join_names([repr(text) for text in seen.texts])}",
+            evidence_names(seen.texts),
+        )
+
+
+def constant_component(part: ScoreComponent) -> Iterator[Observation]:
+    """EQ311: a part of a blend that is the same for every model."""
+    values = np.array(list(part.values.values()), dtype=np.float64)
+    values = values[~np.isnan(values)]
+    alike = len(values) > 1 and np.ptp(values) <= EQUAL_TOLERANCE * max(1.0, float(np.abs(values).max()))
+    if not len(values) or not (alike or part.fixed):
+        return
+    share = float(values[0]) * part.weight
+    reason = "is computed from the data alone" if part.fixed else f"is the same for all {len(values)} models"
+    yield Observation(
+        part.blend,
+        f"{part.part} {reason}: it adds {format_value(share, 4)} to every model and tells none from another",
+        (f"{part.part} = {format_value(float(values[0]), 4)}, weight {format_value(part.weight, 2)}",),
+    )
+
+
+def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
+    """EQ312: a part of a blend that rewards what is worse."""
+    wanted = Direction.UP if part.weight > 0 else Direction.DOWN
+    if part.weight and part.better != wanted:
+        verb, less = ("adds", "less") if part.weight > 0 else ("takes off", "more")
+        yield Observation(
+            part.blend,
+            f"it {verb} {format_value(abs(part.weight), 2)} x {part.part}, of which {less} is better: the worse a "
+            f"model is there, the higher it scores",
+            tuple(with_label(model, format_value(value, 4)) for model, value in part.values.items())
+            or (f"weight {format_value(part.weight, 2)}",),
+        )
+
+
+CONCEPTS_CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ310",
+        title="collapsed space",
+        severity=Severity.ISSUE,
+        applies_to=ConceptSpace,
+        function=collapsed_space,
+        why="""\
+Where all vectors point nearly the same way, every cosine is high. Related entities then look coherent, names
+look near their sentences, and pairs that should be alike are alike, without the model telling anything apart.
+Scores that add up such cosines reward the collapse; those held against shuffled pairs do not.""",
+        remedy="read the scale-free figures: correlation, ranks, coherence against shuffled pairs",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.checks import ConceptSpace
+from equipoise.evidence.space import Space
+run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]])))""",
+    ),
+    Check(
+        code="EQ311",
+        title="a part that no model changes",
+        severity=Severity.TIP,
+        applies_to=ScoreComponent,
+        function=constant_component,
+        why="""\
+A part of a score that is the same for every model cannot help to choose one. It moves all scores, so that
+bands such as "good" are reached or missed for a reason that lies in the test data: the density and
+the clustering coefficient of a graph are known before any model is loaded. It also makes all scores
+look closer to each other than the models are.""",
+        remedy="compare models by the other parts; the ranking does not depend on this one",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.checks import ScoreComponent
+from equipoise.types import Direction
+density = {"minilm": 0.01, "use": 0.01}
+run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Direction.UP, density, fixed=True))""",
+    ),
+    Check(
+        code="EQ312",
+        title="a part that rewards what is worse",
+        severity=Severity.ISSUE,
+        applies_to=ScoreComponent,
+        function=reversed_component,
+        why="""\
+A blend adds up figures of which more is better. Where it adds one of which less is better, the model that is
+worst there gains most. The ratio of the norms' standard deviation to their mean is such a figure: it is
+called consistency, and it is 0 for the most consistent model. The blend is computed as it is
+defined, so that it can be compared with published ones; this finding says what to make of it.""",
+        remedy="do not choose by this part; read the blend without it",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.checks import ScoreComponent
+from equipoise.types import Direction
+ratios = {"even": 0.0, "uneven": 0.3}
+run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, Direction.DOWN, ratios))""",
+    ),
+    Check(
+        code="EQ313",
+        title="texts with a vector of zeros",
+        severity=Severity.ISSUE,
+        applies_to=ZeroVectors,
+        function=zero_vectors,
+        why="""\
+A vector of zeros has no direction: the model does not know the text, or lost it. Its cosine with any
+other counts as 0 here, which is right for pairs that have nothing in common, raises diversity and
+separation, and makes norms uneven, which a blend may even reward. A model can come first by knowing less.""",
+        remedy="find out why the model has nothing to say of these texts, or leave them out for every model",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.checks import ZeroVectors
+run_checks(ZeroVectors("half", ("akrasia", "qualia"), 3))""",
+    ),
+)
+
+
+MAX_DISSIMILAR = 0.25
+"""A pair that expects at most this similarity is a negative one."""
+FEWEST_NEGATIVES = 0.1
+"""The share of negative pairs below which they cannot find a model out that thinks everything alike."""
+FEWEST_CONCEPTS = 4
+"""In smaller clusters, the place of a single concept decides the figure of the cluster."""
+
+
+def unusable_entries(field: ConceptSet) -> Iterator[Observation]:
+    """EQ130: entries that lack something, stand twice, or are too few for any figure."""
+    yield from _by_file(field, IssueKind.ENTRY, IssueKind.REPEATED, IssueKind.TOO_FEW)
+
+
+def out_of_range(field: ConceptSet) -> Iterator[Observation]:
+    """EQ131: expected similarities outside 0 to 1."""
+    yield from _by_file(field, IssueKind.RANGE)
+
+
+def wrong_offsets(field: ConceptSet) -> Iterator[Observation]:
+    """EQ132: entities that do not stand where they are said to stand."""
+    yield from _by_file(field, IssueKind.OFFSETS)
+
+
+def _by_file(field: ConceptSet, *rules: IssueKind) -> Iterator[Observation]:
+    """One complaint a file: the first problem in full, and how many more there are."""
+    found = [problem for problem in field.problems if problem.rule in rules]
+    for file, group in groupby(found, key=attrgetter("file")):
+        sentences = [problem.sentence for problem in group]
+        more = f" (and {pluralize(len(sentences) - 1, 'more problem')})" if len(sentences) > 1 else ""
+        yield Observation(file, f"{sentences[0].removeprefix(file).strip()}{more}", evidence_names(sentences))
+
+
+def few_dissimilar_pairs(field: ConceptSet) -> Iterator[Observation]:
+    """EQ133: hardly any pair that is expected to be unlike."""
+    pairs = field.pairs or ()
+    unlike = sum(1 for pair in pairs if pair.expected <= MAX_DISSIMILAR)
+    if len(pairs) < 2 or unlike >= FEWEST_NEGATIVES * len(pairs):
+        return
+    lowest = min(pairs, key=lambda pair: pair.expected)
+    yield Observation(
+        f"{field.name} pairs",
+        f"of {pluralize(len(pairs), 'pair')}, {unlike or 'none'} "
+        f"expect{'s' if unlike == 1 else ''} a similarity of {format_value(MAX_DISSIMILAR, 2)} or less, so "
+        f"that a model "
+        f"which finds everything alike is hardly found out",
+        (f"the lowest is {format_value(lowest.expected, 2)}, of {lowest.id}",),
+    )
+
+
+def small_clusters(field: ConceptSet) -> Iterator[Observation]:
+    """EQ134: clusters of too few concepts to say anything of a cluster."""
+    clusters = field.clusters or ()
+    small = [each for each in clusters if len(each.concepts) < FEWEST_CONCEPTS]
+    if small:
+        names = [f"{each.name} ({len(each.concepts)})" for each in small]
+        yield Observation(
+            f"{field.name} clusters",
+            f"{len(small)} of {pluralize(len(clusters), 'cluster')} "
+            f"{'has' if len(small) == 1 else 'have'} fewer than {FEWEST_CONCEPTS} concepts: {join_names(names)}",
+            evidence_names(names),
+        )
+
+
+def undefined_scores(field: ConceptSet) -> Iterator[Observation]:
+    """EQ135: a score that no model can have on this field."""
+    expected = {pair.expected for pair in field.pairs or ()}
+    if field.pairs and len(field.pairs) > 1 and len(expected) == 1:
+        yield Observation(
+            f"{field.name} pairs",
+            f"all {len(field.pairs)} pairs expect the similarity {format_value(expected.pop(), 2)}, so that no "
+            "correlation and no semantic_similarity_score is defined",
+            evidence_names([pair.id for pair in field.pairs]),
+        )
+    clusters = field.clusters or ()
+    if len(clusters) > 1 and all(len(each.concepts) == 1 for each in clusters):
+        yield Observation(
+            f"{field.name} clusters",
+            f"each of {pluralize(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
+            "no clustering_score is defined",
+            evidence_names([each.name for each in clusters]),
+        )
+
+
+CONCEPT_SET_CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ130",
+        title="entries of a field that cannot be used",
+        severity=Severity.ISSUE,
+        applies_to=ConceptSet,
+        function=unusable_entries,
+        why="""\
+A pair without its second text, a cluster without concepts, the same relation twice: nothing can be measured
+on such an entry, and leaving it out in silence would measure something else than the file says. One cluster
+or one concept has nothing to differ from. A run refuses the field at the first of them; eq concepts check
+lists them all.""",
+        remedy="mend or remove these entries",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
+missing = ConceptSetIssue(IssueKind.ENTRY, "pairs.json", "pairs.json entry 3 has no concept_2")
+run_checks(ConceptSet("ethics", problems=(missing,)))""",
+    ),
+    Check(
+        code="EQ131",
+        title="expected similarities out of range",
+        severity=Severity.ISSUE,
+        applies_to=ConceptSet,
+        function=out_of_range,
+        why="""\
+Expected similarities are compared with cosines, so they run from 0 to 1. A 3.8 is either a slip of the point
+or a score on another scale, and the two need different remedies. Clipping it would turn every strong
+pair into a perfect one, and guessing the scale from the largest number would change all pairs when one is
+added.""",
+        remedy="correct the number, or say the scale: --scale 5, or a column called score_0_5",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
+high = ConceptSetIssue(IssueKind.RANGE, "pairs.csv", "pairs.csv line 4 expects the similarity 3.8, outside 0 to 1")
+run_checks(ConceptSet("sts", problems=(high,)))""",
+    ),
+    Check(
+        code="EQ132",
+        title="entity offsets that do not match the text",
+        severity=Severity.ISSUE,
+        applies_to=ConceptSet,
+        function=wrong_offsets,
+        why="""\
+Start and end say where an entity stands, in characters of its sentence. Where other words stand there, either
+the sentence was edited after it was marked, or the offsets count bytes or words. The scores here use the
+entity's own words and do not change, but whoever trains a recogniser on the file teaches it nonsense.""",
+        remedy="write the offsets again; text[start:end] must be the entity",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
+fact = "entities.json entry 1 marks 'Plato' at 1 to 6, where 'lato ' stands"
+run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "entities.json", fact),)))""",
+    ),
+    Check(
+        code="EQ133",
+        title="pairs without negatives",
+        severity=Severity.TIP,
+        applies_to=ConceptSet,
+        function=few_dissimilar_pairs,
+        why="""\
+A model that gives every pair a cosine of 0.8 does well on pairs that are all expected to be alike: its
+absolute errors are small, and most are within the tolerance. Only pairs that are expected to be
+unlike find it out, and a correlation over a narrow range of expectations is mostly noise.""",
+        remedy="add pairs of concepts that have nothing to do with each other",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
+pairs = ConceptPair("duty", "obligation", 0.9), ConceptPair("virtue", "good character", 0.8)
+run_checks(ConceptSet("ethics", pairs=pairs))""",
+    ),
+    Check(
+        code="EQ134",
+        title="clusters too small",
+        severity=Severity.TIP,
+        applies_to=ConceptSet,
+        function=small_clusters,
+        why="""\
+Whether a cluster holds together is read off the pairs of its concepts. Two concepts make one pair, three make
+three, and the silhouette of a single one is 0 by definition. Figures of such clusters vary with
+every concept that is added, and models cannot be told apart on them.""",
+        remedy="add concepts to these clusters, or join them with others",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
+ethics, logic = ConceptCluster("ethics", ("duty", "virtue")), ConceptCluster("logic", ("modus ponens", "syllogism"))
+run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
+    ),
+    Check(
+        code="EQ135",
+        title="a score that no model can have",
+        severity=Severity.ISSUE,
+        applies_to=ConceptSet,
+        function=undefined_scores,
+        why="""\
+A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. Where
+every pair expects the same, or every cluster is a single concept, the part of the score is undefined
+for any model, and so are the score and the composite. The field can be read, but not used for this.""",
+        remedy="add pairs of other similarities, or concepts to the clusters",
+        example="""\
+from equipoise.checks.registry import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
+run_checks(ConceptSet("flat", pairs=(ConceptPair("duty", "virtue", 0.5), ConceptPair("logic", "number", 0.5))))""",
+    ),
+)
+
+
+CHECKS: tuple[Check, ...] = (*CONCEPT_SET_CHECKS, *CONCEPTS_CHECKS)

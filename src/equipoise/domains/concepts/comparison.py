@@ -1,0 +1,307 @@
+"""All models on one score: every pair compared on the same redraws, and the bands that this allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from equipoise.domains.concepts.report import Recommendation, ScoreComparison
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, ConceptScore, ScoreTerm
+from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors
+from equipoise.errors import EquipoiseError, ShapeError
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.comparison import compare_results
+from equipoise.stats.contrasts import Contrast
+from equipoise.stats.corrections import CORRECTIONS, adjust
+from equipoise.stats.formatting import format_range
+from equipoise.stats.intervals import Interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.tie_groups import tie_groups
+from equipoise.types import Direction, Floats, with_label
+
+# What a score is held against: a figure that knows the truth, beside chance and between models.
+
+CORRECTION = "holm"
+
+
+def chance_p_values(measured: Mapping[str, TaskScore]) -> dict[str, dict[str, float]]:
+    """By figure and model, the p of "no better than shuffled", corrected over the models."""
+    first = next(iter(measured.values()))
+    found = {}
+    for figure in first.observed.luck:
+        p = adjust([each.observed.luck[figure].p for each in measured.values()], CORRECTION)
+        found[figure] = dict(zip(measured, map(float, p), strict=True))
+    return found
+
+
+def reference_contrasts(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> tuple[Contrast, ...]:
+    """Every pair of models on the figure that is held against the truth, corrected over the pairs."""
+    first = next(iter(measured.values()))
+    figure = first.blend.truth
+    if len(measured) < 2 or figure not in first.observed.beside:
+        return ()
+    metric = first.observed.beside[figure].metric
+    results = [_result_with(each, metric) for each in measured.values()]
+    evidence = results[0].evidence
+    (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
+    try:
+        compared = compare_results(
+            results, metrics=[metric], level=level, correction=CORRECTION, metric_objects={metric: known}
+        )
+    except EquipoiseError:  # what cannot be compared separates nobody
+        return ()
+    return compared.contrasts
+
+
+def _result_with(measured: TaskScore, metric: str) -> Result:
+    return next(each for each in measured.observed.results.values() if metric in each.estimates)
+
+
+def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> ScoreComparison:
+    """The models on the score of one task."""
+    first = next(iter(measured.values()))
+    blend, sampling = first.blend, first.observed.sampling
+    return ScoreComparison(
+        score=blend.name,
+        title=blend.title,
+        formula=blend.formula,
+        units=f"{sampling.count:,} {sampling.unit}",
+        drawn=sampling.told,
+        luck=blend.luck,
+        method=_method(measured),
+        readings=blend.readings,
+        chance_p=chance_p_values(measured),
+        truth=blend.truth,
+        truth_contrasts=reference_contrasts(measured, level=level),
+        terms={
+            str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
+            for term in blend.terms
+        },
+        parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
+        beside=_by_name({name: each.observed.beside for name, each in measured.items()}),
+        **_claims(
+            {name: each.estimate for name, each in measured.items()},
+            {name: each.spread for name, each in measured.items()},
+            level,
+        ),
+    )
+
+
+def _method(measured: Mapping[str, TaskScore]) -> str:
+    """How the score was made, and how much it would move with another seed."""
+    method = next(iter(measured.values())).observed.method
+    ends = [
+        f"{name} {format_range(min(known), max(known))}"
+        for name, each in measured.items()
+        if (known := [value for value in each.observed.others if not isnan(value)])
+    ]
+    seeds = len(next(iter(measured.values())).observed.others)
+    return f"{method}; with {seeds} other seeds the score is: {', '.join(ends)}" if ends else method
+
+
+def compare_on_composite(
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, level: float = 0.95
+) -> ScoreComparison:
+    """The weighted mean of the scores of each model; ``scores`` are by model and task."""
+    total = sum(weights.values())
+    shares = {task: weight / total for task, weight in weights.items()}
+    spreads = {
+        name: combine_errors([own[task].spread for task in shares], list(shares.values()))
+        for name, own in scores.items()
+    }
+    blends = [own.blend for own in next(iter(scores.values())).values() if own.blend.task in shares]
+    bounds = _weighed(blends, shares, 0), _weighed(blends, shares, 1)
+    estimates = {}
+    for name, own in scores.items():
+        value = sum(share * own[task].value for task, share in shares.items())
+        estimates[name] = Estimate(
+            metric=COMPOSITE,
+            value=value,
+            interval=_composite_reach(own, spreads[name], value, level).clipped(bounds),
+            n=sum(own[task].estimate.n for task in shares),
+            undefined=0,
+            chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
+            better=Direction.UP,
+            unit="blend",
+        )
+    return ScoreComparison(
+        score=COMPOSITE,
+        title="Composite",
+        formula=_formula(blends, shares),
+        drawn="the units of every score, each score by itself",
+        **_claims(estimates, spreads, level),
+    )
+
+
+def _composite_reach(own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, level: float) -> Interval:
+    lost = [each.blend.name for each in own.values() if isnan(each.value)]
+    return Interval.unknown(f"{lost[0]} is undefined", level=level) if lost else spread.interval(value, level)
+
+
+def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
+    """A part as it enters the blend; an interval that is taken from 1 changes its ends."""
+    ends = sorted((term.entering(part.interval.low), term.entering(part.interval.high)))
+    return replace(
+        part,
+        value=term.entering(part.value),
+        interval=replace(part.interval, low=ends[0], high=ends[1]) if part.interval.known else part.interval,
+        chance=term.entering(part.chance),
+        better=term.better,
+    )
+
+
+def _weighed(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
+    """One end of what the composite can be."""
+    return sum(shares[each.task] * each.bounds[end] for each in blends)
+
+
+def _formula(blends: Sequence[ConceptScore], shares: Mapping[str, float]) -> str:
+    if len(set(shares.values())) == 1:
+        return f"({' + '.join(each.name for each in blends)}) / {len(blends)}"
+    return " + ".join(f"{shares[each.task]:.3g} x {each.name}" for each in blends)
+
+
+def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+    names = dict.fromkeys(name for own in figures.values() for name in own)
+    return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
+
+
+def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], level: float) -> dict[str, Any]:
+    """What the errors allow to say of every pair, and of the order."""
+    models = list(estimates)
+    contrasts = [
+        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), level)
+        for a, b in combinations(models, 2)
+    ]
+    adjusted = adjust([each.p for each in contrasts], CORRECTION)
+    contrasts = [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
+    place = {name: at for at, name in enumerate(models)}
+    matrix = np.full((len(models), len(models)), np.nan)
+    for each in contrasts:
+        matrix[place[each.a], place[each.b]] = each.adjusted
+    scores = [estimates[name].value for name in models]
+    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - level, 12))
+    tested = sum(not np.isnan(each.p) for each in contrasts)
+    title = CORRECTIONS[CORRECTION][1]
+    return {
+        "estimates": dict(estimates),
+        "contrasts": tuple(contrasts),
+        "letters": dict(zip(models, bands.letters, strict=True)),
+        "order": tuple(models[at] for at in bands.order),
+        "family": f"{title} over the {tested} pairs" if tested > 1 else "",
+    }
+
+
+def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, level: float) -> Contrast:
+    difference = one.value - other.value
+    interval = spread.interval(difference, level)
+    return Contrast(
+        metric=one.metric,
+        a=a,
+        b=b,
+        better=Direction.UP,
+        difference=difference,
+        interval=interval,
+        p=spread.p(difference),
+        adjusted=float("nan"),
+        n=min(one.n, other.n),
+        undefined=0,
+        reason=interval.reason,
+    )
+
+
+# Which model to use for what, and where the data do not say.
+
+USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in CONCEPT_SCORES.values() if blend.use}
+"""What each score decides."""
+
+
+def recommend(standings: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
+    """For every use, the model with the highest score, or all that cannot be told from it."""
+    found = {each.score: each for each in standings}
+    return tuple(_advice(use, found[score]) for score, use in USES.items() if score in found)
+
+
+def _advice(use: str, standing: ScoreComparison) -> Recommendation:
+    leader = standing.leader
+    if leader is None:
+        return Recommendation(use, standing.score, (), f"no model has a {standing.score}")
+    models = (leader, *standing.tied_with_leader)
+    sentence = _sentence(models, len(standing.scored), len(standing.order))
+    return Recommendation(use, standing.score, models, sentence, _caution(models, standing))
+
+
+def _caution(models: Sequence[str], standing: ScoreComparison) -> str:
+    """What the figure says that is held against the truth: who is not above chance, and who is better."""
+    figure = standing.truth
+    known = [name for name in models if name in standing.beside.get(figure, {})]
+    if not known:
+        return ""
+    lucky = [name for name in known if not standing.above_chance(figure, name)]
+    told = []
+    if lucky:
+        verb = "is" if len(lucky) == 1 else "are"
+        told.append(f"{_joined(lucky, 'and')} {verb} not shown to be above chance in {figure}")
+    values = {name: own.value for name, own in standing.beside[figure].items()}
+    better = set.intersection(*(set(standing.beaten(name)) for name in known)) - set(models)
+    if better:
+        best = max(better, key=lambda name: values[name])
+        told.append(f"{best} has a higher {figure} than {_joined(known, 'and')}")
+    return f"but {', and '.join(told)}" if told else ""
+
+
+def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
+    """The advice in words.
+
+    >>> _sentence(["minilm", "use"], 3, 3), _sentence(["minilm"], 1, 2)
+    ('minilm or use: not separated by this data', 'minilm, the only one with a score')
+    """
+    if len(models) > 1:
+        return with_label(_joined(models, "or"), "not separated by this data")
+    if scored > 1:
+        return models[0]
+    return f"{models[0]}, the only one {'measured' if measured == 1 else 'with a score'}"
+
+
+def _joined(names: Sequence[str], word: str) -> str:
+    """Names as a sentence lists them.
+
+    >>> _joined(["a", "b", "c"], "or"), _joined(["a"], "and")
+    ('a, b or c', 'a')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+# How much the winner owes to the weights: in what share of all weightings each model comes first.
+
+WEIGHTINGS = 20_000
+"""Weightings that are drawn: a share of one half is then known to within 0.007."""
+
+
+def weight_sensitivity(
+    scores: Floats, errors: Floats | None = None, *, weightings: int = WEIGHTINGS, seed: int = 0
+) -> Floats:
+    """The share of the simplex of weights in which each model has the highest weighted sum.
+
+    ``scores`` has a row a model and a column a score. Weights are drawn evenly from all that are not negative
+    and add up to 1. ``errors`` (models, scores, redraws) moves the scores by one redraw of their units a
+    weighting, so that a lead that other data could undo counts only as often as it holds. Models that are
+    equal share a win.
+
+    >>> weight_sensitivity(np.array([[0.9, 0.1], [0.1, 0.9]])).round(1).tolist()
+    [0.5, 0.5]
+    """
+    if scores.ndim != 2:
+        raise ShapeError(f"the scores have {scores.ndim} dimensions", hint="give an array of (models, scores)")
+    rng = np.random.default_rng([seed, weightings])
+    weights = rng.dirichlet(np.ones(scores.shape[1]), size=weightings)
+    totals = weights @ scores.T
+    if errors is not None and errors.shape[2]:
+        totals += np.einsum("ws,msw->wm", weights, errors[:, :, np.arange(weightings) % errors.shape[2]])
+    best = totals >= totals.max(axis=1, keepdims=True) - 1e-12
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))

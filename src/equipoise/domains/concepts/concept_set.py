@@ -1,0 +1,182 @@
+"""The records of a field, and the field itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import ClassVar
+
+from equipoise.errors import DuplicateError, FormatError, InputError
+
+# What is wrong with an entry of a field: found all at once, told one by one.
+
+
+class IssueKind(StrEnum):
+    """Which demand on a field is not met."""
+
+    ENTRY = "entry"
+    """An entry lacks a key, or holds something else than it should."""
+    REPEATED = "repeated"
+    """The same thing stands twice."""
+    TOO_FEW = "too few"
+    """There is less than any figure needs."""
+    RANGE = "range"
+    """An expected similarity lies outside 0 to 1."""
+    OFFSETS = "offsets"
+    """An entity does not stand where it is said to stand."""
+
+
+_ERRORS: dict[IssueKind, type[InputError]] = {
+    IssueKind.ENTRY: FormatError,
+    IssueKind.REPEATED: DuplicateError,
+    IssueKind.TOO_FEW: InputError,
+    IssueKind.RANGE: InputError,
+    IssueKind.OFFSETS: InputError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptSetIssue:
+    """One sentence about a file of a field, and how to mend it.
+
+    Only wrong offsets leave the entry of use: the tasks embed the entity's own words.
+    """
+
+    rule: IssueKind
+    file: str
+    sentence: str
+    hint: str = ""
+    excerpt: str = ""
+    kind: type[InputError] | None = None
+    """The error that it was, where a whole file could not be read."""
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the entry cannot be used."""
+        return self.rule is not IssueKind.OFFSETS
+
+    def error(self, *, more: int = 0, where: str = "") -> InputError:
+        """The problem as an error; ``more`` others are pointed at by the command that lists them all."""
+        hint = self.hint
+        if more:
+            rest = "1 more problem" if more == 1 else f"{more} more problems"
+            hint = f"{hint}; " * bool(hint) + f"eq concepts check {where} lists it and {rest}"
+        kind = self.kind or _ERRORS[self.rule]
+        return kind(self.sentence, hint=hint, excerpt=self.excerpt)
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptPair:
+    """Two texts, and how alike people say they are, from 0 to 1."""
+
+    first: str
+    second: str
+    expected: float
+
+    @property
+    def id(self) -> str:
+        """Both texts: what the pair is called in tables."""
+        return f"{self.first} / {self.second}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptCluster:
+    """Concepts that belong together, under a name that no other cluster has."""
+
+    name: str
+    concepts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMention:
+    """A name in a sentence with its type; where it starts and ends, in characters, if that is given."""
+
+    text: str
+    label: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedSentence:
+    """A text and the entities in it."""
+
+    text: str
+    entities: tuple[EntityMention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something that is said of one entity and another."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True)
+class ConceptSet:
+    """A field of knowledge, as far as it is described: what has no file is None.
+
+    ``problems`` are those that leave it of use, or all of them if the field was only inspected.
+    """
+
+    __checks__: ClassVar[str] = "equipoise.domains.concepts.checks"
+
+    name: str
+    pairs: tuple[ConceptPair, ...] | None = None
+    clusters: tuple[ConceptCluster, ...] | None = None
+    sentences: tuple[AnnotatedSentence, ...] | None = None
+    relations: tuple[Relation, ...] | None = None
+    concepts: tuple[str, ...] | None = None
+    problems: tuple[ConceptSetIssue, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Data files of its folder that are no part of a field."""
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The parts that there are, such as ``pairs``."""
+        return tuple(part for part in SECTIONS if getattr(self, part) is not None)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Every text that any task embeds, once each, in the order in which it first occurs."""
+        found: list[str] = []
+        for pair in self.pairs or ():
+            found += [pair.first, pair.second]
+        for cluster in self.clusters or ():
+            found += cluster.concepts
+        for sentence in self.sentences or ():
+            found += [sentence.text, *(entity.text for entity in sentence.entities)]
+        for relation in self.relations or ():
+            found += [relation.subject, relation.object, relation_query(relation)]
+        found += self.concepts or ()
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all content, in hexadecimal; neither the name nor the form of the files matters."""
+        import hashlib  # loads OpenSSL, which few commands need
+
+        content = {part: getattr(self, part) for part in SECTIONS}
+        text = json.dumps(content, default=asdict, sort_keys=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{len(getattr(self, part))} {part}" for part in self.present)
+        return f"<Field {self.name}: {parts or 'nothing'}>"
+
+
+SECTIONS = ("pairs", "clusters", "sentences", "relations", "concepts")
+"""What a field can have."""
+
+
+def relation_query(relation: Relation) -> str:
+    """The subject and what is said of it, as words: the object is what answers it.
+
+    >>> relation_query(Relation("will to power", "relates_to", "amor fati"))
+    'will to power relates to'
+    """
+    return f"{relation.subject} {relation.predicate.replace('_', ' ')}"

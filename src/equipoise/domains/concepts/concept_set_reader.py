@@ -1,0 +1,222 @@
+"""Finding the parts of a field: files in a folder, lists in a file, by their names or by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from importlib.resources import as_file, files
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
+from equipoise.domains.concepts.concept_set_sections import (
+    TEXTS,
+    SectionRows,
+    label_keys,
+    parse_clusters,
+    parse_concepts,
+    parse_pairs,
+    parse_relations,
+    parse_sentences,
+)
+from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, did_you_mean
+from equipoise.io.json import parse_json, parse_lines
+from equipoise.io.tables import FORMATS, format_of, read_table
+from equipoise.io.text import PathLike, display_path, open_text, read_error
+
+SECTION_OF_NAME = {
+    "pairs": "pairs",
+    "clusters": "clusters",
+    "entities": "sentences",
+    "sentences": "sentences",
+    "relations": "relations",
+    "triples": "relations",
+    "concepts": "concepts",
+}
+"""The part that a file, or a list in a file, of this name is."""
+_OWN_KEYS = ("theme", "cluster_id", "text", "subject")
+"""An object with one of these is an entry, not a file of lists."""
+
+
+def section_files(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """The file of each part, and the names of other data files, which are not read."""
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise read_error(folder, error) from error
+    data = [name for name in names if format_of(name) is not None]
+    found: dict[str, Path] = {}
+    for name in data:
+        part = SECTION_OF_NAME.get(name.partition(".")[0].casefold())
+        if part is None:
+            continue
+        if part in found:
+            raise DuplicateError(
+                f"{display_path(folder)} holds its {part} twice, in {found[part].name} and in {name}",
+                hint="keep one of them",
+            )
+        found[part] = folder / name
+    if not found:
+        raise InputError(f"{display_path(folder)} holds no part of a field", hint=_hint(names))
+    return found, tuple(name for name in data if folder / name not in found.values())
+
+
+def _hint(names: list[str]) -> str:
+    expected = [f"{part}.json" for part in ("pairs", "clusters", "entities", "relations", "concepts")]
+    near = [did_you_mean(name, expected) for name in names]
+    return next(filter(None, near), f"name its files {', '.join(expected)}; any of them will do")
+
+
+def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
+    """The parts that a file holds: the one that its folder or its name says, or those its keys tell of."""
+    form = format_of(path)
+    if form is None:
+        raise FormatError(
+            f"{display_path(path)} cannot be read as part of a field: its suffix names no table format",
+            hint=f"use one of {', '.join(FORMATS)}",
+        )
+    named = part or SECTION_OF_NAME.get(path.name.partition(".")[0].casefold())
+    if form == "json":
+        yield from _from_json(path, named)
+        return
+    if form == "jsonl":
+        file = open_text(path)
+        numbered = parse_lines(file)
+        entries = SectionRows(file.name, [value for _, value in numbered], [line for line, _ in numbered], file)
+    else:
+        table = read_table(path)
+        entries = SectionRows(table.name, table.rows, table.places, table.file)
+    yield named or guess_section(entries), entries
+
+
+def _from_json(path: Path, named: str | None) -> Iterator[tuple[str, SectionRows]]:
+    file = open_text(path)
+    value = parse_json(file)
+    lists = _lists(value)
+    if lists:
+        for key, each in lists.items():
+            if named in (None, SECTION_OF_NAME[key]) or len(lists) > 1:
+                yield (
+                    SECTION_OF_NAME[key],
+                    SectionRows(f"{file.name} {key}" if len(lists) > 1 else file.name, each),
+                )
+            else:
+                raise FormatError(f"{file.name} holds {key}, where its name says {named}", hint="rename the file")
+        return
+    if isinstance(value, Mapping) and any(key in value for key in _OWN_KEYS):
+        value = [value]
+    if not isinstance(value, list):
+        raise FormatError(
+            f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
+        )
+    entries = SectionRows(file.name, _joined(value))
+    yield named or guess_section(entries), entries
+
+
+def _lists(value: Any) -> dict[str, list[Any]]:
+    """The lists of an object that holds parts of a field, by their key."""
+    if not isinstance(value, Mapping) or any(key in value for key in _OWN_KEYS):
+        return {}
+    return {key: _joined(each) for key, each in value.items() if key in SECTION_OF_NAME and isinstance(each, list)}
+
+
+def _joined(values: list[Any]) -> list[Any]:
+    """The entries, where they may stand in several objects with a list of relations each."""
+    if not values or not all(isinstance(each, Mapping) and list(each) == ["relations"] for each in values):
+        return values
+    return [relation for each in values for relation in _as_list(each["relations"])]
+
+
+def _as_list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def guess_section(entries: SectionRows) -> str:
+    """The part that the keys of the first entry tell of."""
+    if not len(entries):
+        raise FormatError(f"{entries.name} is empty", hint="write its entries, or leave the file out")
+    first = entries.values[0]
+    if isinstance(first, str):
+        return "concepts"
+    keys = first if isinstance(first, Mapping) else {}
+    if any(key in keys for pair in TEXTS for key in pair):
+        return "pairs"
+    for key, part in (("concepts", "clusters"), ("entities", "sentences"), ("subject", "relations")):
+        if key in keys:
+            return part
+    if label_keys(keys) is not None:
+        return "clusters"
+    if "concept" in keys:
+        return "concepts"
+    raise FormatError(
+        f"{entries.name} is no part of a field: its first entry has "
+        f"{'the keys ' + ', '.join(map(str, keys)) if keys else 'no keys'}",
+        hint="pairs have concept_1 and concept_2, clusters concepts, sentences entities, relations a subject",
+    )
+
+
+# Reading a field: a folder of files, one file, or the one that comes with the program.
+
+SAMPLE = "philosophy"
+"""The field that comes with the program."""
+
+_READERS: dict[str, Callable[[SectionRows], Any]] = {
+    "clusters": parse_clusters,
+    "sentences": parse_sentences,
+    "relations": parse_relations,
+    "concepts": parse_concepts,
+}
+
+
+def read_concept_set(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
+    """A field from a folder, from a single file, or, without a path, the one that comes with the program.
+
+    A folder holds any of ``pairs``, ``clusters``, ``entities``, ``relations`` and ``concepts`` as .json,
+    .jsonl, .csv, .tsv or .parquet. STS-style tables (two texts and a score) are pairs, classification tables
+    (a text and a label) are clusters. ``scale`` is the largest score where they do not end at 1. The first
+    entry that cannot be used is an error; ``read_with_issues`` collects them all.
+
+    >>> read_concept_set()
+    <Field philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
+    """
+    found = read_with_issues(path, scale=scale)
+    fatal = [problem for problem in found.problems if problem.fatal]
+    if fatal:
+        raise fatal[0].error(more=len(fatal) - 1, where=display_path(path or ""))
+    return found
+
+
+def read_with_issues(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
+    """``read_concept_set`` that goes on after an entry that cannot be used: the field keeps all problems."""
+    if scale is not None and not 0 < scale < inf:
+        raise ParameterError(f"the scale of the similarities is {scale}", hint="it is a number above 0")
+    if path is None:
+        with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
+            return replace(read_with_issues(folder), name=SAMPLE)
+    place = Path(path)
+    if not place.exists():
+        raise read_error(place, FileNotFoundError())
+    if place.is_dir():
+        parts, unread = section_files(place)
+        return replace(_read([(file, part) for part, file in parts.items()], place, scale), unread=unread)
+    return _read([(place, None)], place, scale)
+
+
+def _read(sources: Iterable[tuple[Path, str | None]], place: Path, scale: float | None) -> ConceptSet:
+    found: dict[str, Any] = {}
+    problems: list[ConceptSetIssue] = []
+    for file, named in sources:
+        try:
+            for part, entries in entries_of(file, named):
+                if part in found:
+                    raise DuplicateError(f"{display_path(file)} holds its {part} twice", hint="keep one of them")
+                read = _READERS.get(part)
+                found[part] = parse_pairs(entries, scale) if read is None else read(entries)
+                problems += entries.problems
+        except InputError as error:
+            problem = ConceptSetIssue(
+                IssueKind.ENTRY, display_path(file), error.sentence, error.hint, error.excerpt, type(error)
+            )
+            problems.append(problem)
+    return ConceptSet(place.resolve().name.partition(".")[0], **found, problems=tuple(problems))

@@ -1,0 +1,431 @@
+"""Concepts that belong together: clusters as lists, or a table with a text and its label a row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from equipoise.domains.concepts.concept_set import (
+    AnnotatedSentence,
+    ConceptCluster,
+    ConceptPair,
+    ConceptSetIssue,
+    EntityMention,
+    IssueKind,
+    Relation,
+)
+from equipoise.errors import did_you_mean
+from equipoise.io.text import NumberRangeError, NumberSyntaxError, TextFile, parse_number
+
+# The entries of one file of a field, each knowing where it stands, and what is wrong with them.
+
+_NOUNS = ("concept_", "sentence", "sentence_", "text", "text_")
+RESERVED_KEYS = frozenset(
+    {"expected_similarity", "theme", "cluster_id", "concepts", "text", "entities", "label"}
+    | {"subject", "predicate", "object"}
+    | {f"{noun}{number}" for noun in _NOUNS for number in "12"}
+)
+"""Keys that stand for something in a field."""
+
+
+@dataclass(frozen=True)
+class SectionRows:
+    """Values in the order of their file, and the problems that readers report as they go."""
+
+    name: str
+    values: Sequence[Any] = field(repr=False)
+    lines: Sequence[int] | None = None
+    file: TextFile | None = None
+    problems: list[ConceptSetIssue] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def report(self, rule: IssueKind, places: Sequence[int], fact: str, hint: str = "") -> None:
+        """Note that something is wrong with these entries."""
+        numbers = [place + 1 if self.lines is None else self.lines[place] for place in places]
+        unit = ("entry", "entries") if self.lines is None else ("line", "lines")
+        where = f" {unit[len(numbers) > 1]} {' and '.join(map(str, numbers))}" if numbers else ""
+        excerpt = self.file.excerpt(*numbers) if numbers and self.file and self.lines is not None else ""
+        self.problems.append(ConceptSetIssue(rule, self.name, f"{self.name}{where} {fact}", hint, excerpt))
+
+    def record(self, place: int, example: str) -> Mapping[str, Any] | None:
+        """The entry as a mapping, or a report that it is none."""
+        value = self.values[place]
+        if isinstance(value, Mapping):
+            return value
+        self.report(IssueKind.ENTRY, [place], f"is {shown(value)}, not an object", f"write {example}")
+        return None
+
+    def text(self, place: int, value: Mapping[str, Any], key: str, what: str = "") -> str | None:
+        """The text under a key without the white space around it, or a report of what is there instead."""
+        name = what or key
+        if key not in value:
+            self.missing(place, value, key, what)
+            return None
+        found = value[key]
+        if not isinstance(found, str):
+            self.report(IssueKind.ENTRY, [place], f"has {shown(found)} as its {name}", "write a text")
+            return None
+        if not found.strip():
+            self.report(IssueKind.ENTRY, [place], f"has an empty {name}", "write it, or leave the entry out")
+            return None
+        return found.strip()
+
+    def number(self, place: int, value: Mapping[str, Any], key: str) -> float | None:
+        """The finite number under a key, or a report."""
+        if key not in value:
+            self.missing(place, value, key)
+            return None
+        try:
+            return float(parse_number(value[key]))
+        except (NumberSyntaxError, NumberRangeError):
+            self.report(IssueKind.ENTRY, [place], f"has {shown(value[key])} as its {key}", "write a number")
+            return None
+
+    def missing(self, place: int, value: Mapping[str, Any], key: str, what: str = "") -> None:
+        """Report a key that is not there, with the nearest that is."""
+        known = [str(each) for each in value]
+        # A key that has a meaning of its own is no misspelling of another.
+        near = did_you_mean(key, [each for each in known if each not in RESERVED_KEYS])
+        hint = near or (f"it has {', '.join(known)}" if known else "it has no key")
+        self.report(IssueKind.ENTRY, [place], f"has no {what or key}", hint)
+
+    def too_few(self, least: int, noun: str, found: int, why: str, *, nouns: str = "") -> None:
+        """Report that there is less than any figure needs; ``nouns`` is the plural where it is not in s."""
+        if found < least:
+            count = f"{found or 'no'} {noun if found == 1 else nouns or f'{noun}s'}"
+            self.report(IssueKind.TOO_FEW, [], f"has {count}, and at least {least} are needed", why)
+
+
+def shown(value: Any) -> str:
+    """A value as an error quotes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+LABELLED = ("text", "concept", "sentence")
+LABELS = ("label", "theme", "class", "category", "cluster")
+"""The columns of a classification table: a text, and what it belongs to."""
+EXAMPLE = '{"cluster_id": 0, "theme": "...", "concepts": ["...", "..."]}'
+
+
+def parse_clusters(entries: SectionRows) -> tuple[ConceptCluster, ...]:
+    """The clusters, each with its own name, and each concept in one of them."""
+    rows = [value for value in entries.values if isinstance(value, Mapping)]
+    table = bool(rows) and not any("concepts" in row for row in rows) and label_keys(rows[0]) is not None
+    found = _labelled(entries) if table else _listed(entries)
+    _report_repeats(entries, found)
+    made: dict[str, list[str]] = {}
+    for _, name, concept in found:
+        made.setdefault(name, []).append(concept)
+    count = len(made) if table else len(entries)
+    entries.too_few(2, "cluster", count, "clusters can only be told apart where there are two")
+    return tuple(ConceptCluster(name, tuple(concepts)) for name, concepts in made.items())
+
+
+def label_keys(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The columns of a text and its label, where a row has both."""
+    text = next((key for key in LABELLED if key in row), None)
+    label = next((key for key in LABELS if key in row), None)
+    return (text, label) if text and label else None
+
+
+def _labelled(entries: SectionRows) -> list[tuple[int, str, str]]:
+    """The place, cluster and concept of each row of a classification table."""
+    found = []
+    keys = label_keys(next(value for value in entries.values if isinstance(value, Mapping)))
+    assert keys is not None
+    for place in range(len(entries)):
+        value = entries.record(place, '{"text": "...", "label": "..."}')
+        if value is None:
+            continue
+        given = {**value, keys[1]: _name(value.get(keys[1]))} if keys[1] in value else value
+        text, label = entries.text(place, value, keys[0]), entries.text(place, given, keys[1])
+        if text is not None and label is not None:
+            found.append((place, label, text))
+    return found
+
+
+def _listed(entries: SectionRows) -> list[tuple[int, str, str]]:
+    """The place, cluster and concept of each concept in the lists."""
+    found = []
+    first_of: dict[str, int] = {}
+    for place in range(len(entries)):
+        value = entries.record(place, EXAMPLE)
+        name = None if value is None else _cluster_name(entries, place, value)
+        if value is None or name is None:
+            continue
+        first = first_of.setdefault(name, place)
+        if first != place:
+            entries.report(IssueKind.REPEATED, [first, place], f"are both called {name}", "rename one of them")
+            continue
+        found += [(place, name, concept) for concept in _concepts(entries, place, value)]
+    return found
+
+
+def _cluster_name(entries: SectionRows, place: int, value: Mapping[str, Any]) -> str | None:
+    if "theme" in value:
+        return entries.text(place, value, "theme")
+    if value.get("cluster_id") is None:
+        entries.missing(place, value, "theme", "theme and no cluster_id")
+        return None
+    return f"cluster {value['cluster_id']}"
+
+
+def _concepts(entries: SectionRows, place: int, value: Mapping[str, Any]) -> Sequence[str]:
+    if "concepts" not in value:
+        entries.missing(place, value, "concepts")
+        return ()
+    given = value["concepts"]
+    if not isinstance(given, list | tuple):
+        entries.report(IssueKind.ENTRY, [place], f"has {shown(given)} as its concepts", f"write {EXAMPLE}")
+        return ()
+    if not given:
+        entries.report(IssueKind.ENTRY, [place], "has no concepts", "write them, or leave the cluster out")
+    texts = [entries.text(place, {"concept": each}, "concept") for each in given]
+    return [text for text in texts if text is not None]
+
+
+def _name(label: Any) -> Any:
+    """Labels that are numbers are names all the same."""
+    return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
+
+
+def _report_repeats(entries: SectionRows, found: Sequence[tuple[int, str, str]]) -> None:
+    first_of: dict[str, tuple[int, str]] = {}
+    for place, name, concept in found:
+        seen = first_of.get(concept.casefold())
+        if seen is None:
+            first_of[concept.casefold()] = (place, name)
+            continue
+        first, other = seen
+        where = f"in {name} twice" if other == name else f"in {other} and in {name}"
+        places, verb = ([place], "has") if first == place else ([first, place], "have")
+        hint = "a concept has one true cluster; keep one of them"
+        entries.report(IssueKind.REPEATED, places, f"{verb} {concept!r} {where}", hint)
+
+
+# Pairs of texts with the similarity that people expect: the project's own form, and STS-style tables.
+
+TEXTS = (
+    ("concept_1", "concept_2"),
+    ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"),
+    ("text1", "text2"),
+    ("text_1", "text_2"),
+    ("first", "second"),
+)
+"""Under which keys the two texts may stand."""
+SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "label")
+"""Under which key the similarity may stand; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
+SELF_SIMILARITY_LIMIT = 0.9
+"""Every model finds a text wholly like itself; people who expect less have mistyped something."""
+PAIRS_EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
+
+_SCALED = re.compile(
+    rf"(?:{'|'.join(SCORES)})[ _]*[\[(]?0(?:[ _]*(?:-|\.\.|to)[ _]*|_)([0-9]+(?:\.[0-9]+)?)[\])]?", re.I
+)
+
+
+def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[ConceptPair, ...]:
+    """The pairs; similarities on a scale from 0 to ``scale`` are divided by it.
+
+    A scale that the name of a column gives counts for that column. Without any, 3.8 is out of range: it may
+    be a slip of the point as well as another scale.
+    """
+    made: list[ConceptPair] = []
+    first_of: dict[frozenset[str], int] = {}
+    for place in range(len(entries)):
+        pair = _pair(entries, place, scale)
+        if pair is None:
+            continue
+        if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
+            fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
+            entries.report(IssueKind.ENTRY, [place], fact, "a thing is always like itself; leave it out")
+            continue
+        made.append(pair)
+        first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), place)
+        if first != place:
+            fact = f"are the same pair, {pair.first!r} and {pair.second!r}"
+            entries.report(IssueKind.REPEATED, [first, place], fact, "keep one of them")
+    entries.too_few(2, "pair", len(entries), "a correlation needs two pairs, and means little below twenty")
+    return tuple(made)
+
+
+def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """The key of the similarity, and the scale that its name gives.
+
+    >>> score_key({"sentence1": "a", "sentence2": "b", "score (0-5)": "4.2"})
+    ('score (0-5)', 5.0)
+    """
+    for key in SCORES:
+        if key in value:
+            return key, None
+    for key in value:
+        match = _SCALED.fullmatch(str(key).strip())
+        if match:
+            return key, float(match[1])
+    return None, None
+
+
+def _pair(entries: SectionRows, place: int, scale: float | None) -> ConceptPair | None:
+    value = entries.record(place, PAIRS_EXAMPLE)
+    if value is None:
+        return None
+    keys = next((pair for pair in TEXTS if pair[0] in value or pair[1] in value), TEXTS[0])
+    first, second = (entries.text(place, value, key) for key in keys)
+    key, named = score_key(value)
+    if key is None:
+        entries.missing(place, value, SCORES[0])
+        return None
+    score = entries.number(place, value, key)
+    if first is None or second is None or score is None:
+        return None
+    # Without "+ 0.0", a similarity of -0.0 would have a fingerprint of its own.
+    expected = score / (named or scale or 1.0) + 0.0
+    if not 0.0 <= expected <= 1.0:
+        _out_of_range(entries, place, score, named or scale)
+        return None
+    return ConceptPair(first, second, expected)
+
+
+def _out_of_range(entries: SectionRows, place: int, score: float, scale: float | None) -> None:
+    limit = f"0 to {scale or 1:g}"
+    hint = "correct it" if scale else "correct it; if all run from 0 to 5, --scale 5 or a column score_0_5 says so"
+    entries.report(IssueKind.RANGE, [place], f"expects the similarity {score:g}, outside {limit}", hint)
+
+
+# Relations: who does what to whom, and concepts that stand alone.
+
+RELATIONS_EXAMPLE = '{"subject": "...", "predicate": "...", "object": "..."}'
+KEYS = ("subject", "predicate", "object")
+
+
+def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
+    """The relations, none of them twice, none of a thing with itself."""
+    made: list[Relation] = []
+    first_of: dict[tuple[str, ...], int] = {}
+    for place in range(len(entries)):
+        value = entries.record(place, RELATIONS_EXAMPLE)
+        if value is None:
+            continue
+        texts = [entries.text(place, value, key) for key in KEYS]
+        if None in texts:
+            continue
+        relation = Relation(*(str(text) for text in texts))
+        if relation.subject.casefold() == relation.object.casefold():
+            fact = f"relates {relation.subject!r} to itself"
+            entries.report(IssueKind.ENTRY, [place], fact, "a thing is always like itself; leave it out")
+            continue
+        first = first_of.setdefault(astuple(relation), place)
+        if first != place:
+            entries.report(IssueKind.REPEATED, [first, place], "are the same relation", "keep one of them")
+            continue
+        made.append(relation)
+    entries.too_few(2, "relation", len(entries), "an object can only be looked for among several entities")
+    return tuple(made)
+
+
+def parse_concepts(entries: SectionRows) -> tuple[str, ...]:
+    """Texts, or entries with a ``concept`` or a ``text``; none of them twice."""
+    made: list[str] = []
+    first_of: dict[str, int] = {}
+    for place, value in enumerate(entries.values):
+        given = value if isinstance(value, Mapping) else {"concept": value}
+        concept = entries.text(place, given, "text" if "text" in given else "concept")
+        if concept is None:
+            continue
+        first = first_of.setdefault(concept.casefold(), place)
+        if first != place:
+            entries.report(IssueKind.REPEATED, [first, place], f"are both {concept!r}", "keep one of them")
+            continue
+        made.append(concept)
+    entries.too_few(2, "concept", len(entries), "one concept has no others to differ from")
+    return tuple(made)
+
+
+# Sentences whose entities are marked, each with a type and, if people like, its place.
+
+SENTENCES_EXAMPLE = '{"text": "...", "entities": [{"text": "...", "label": "...", "start": 0, "end": 5}]}'
+
+
+def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
+    """The sentences with their entities; an entity that does not stand where it should is reported."""
+    made: list[AnnotatedSentence] = []
+    first_of: dict[str, int] = {}
+    for place in range(len(entries)):
+        value = entries.record(place, SENTENCES_EXAMPLE)
+        text = None if value is None else entries.text(place, value, "text")
+        if value is None or text is None:
+            continue
+        first = first_of.setdefault(text, place)
+        if first != place:
+            entries.report(IssueKind.REPEATED, [first, place], "have the same text", "keep one of them")
+            continue
+        # Offsets count from the text as it was given, white space and all.
+        made.append(AnnotatedSentence(str(value["text"]), _entities(entries, place, value)))
+    if not any(problem.fatal for problem in entries.problems):
+        types = {entity.label for sentence in made for entity in sentence.entities}
+        why = "types can only be told apart where there are two"
+        entries.too_few(2, "type of entity", len(types), why, nouns="types of entities")
+    return tuple(made)
+
+
+def _entities(entries: SectionRows, place: int, value: Mapping[str, Any]) -> tuple[EntityMention, ...]:
+    given = value.get("entities")
+    if "entities" not in value:
+        entries.missing(place, value, "entities")
+        return ()
+    if not isinstance(given, list | tuple):
+        entries.report(IssueKind.ENTRY, [place], f"has {shown(given)} as its entities", f"write {SENTENCES_EXAMPLE}")
+        return ()
+    made: list[EntityMention] = []
+    for nth, each in enumerate(given, start=1):
+        entity = _entity(entries, place, nth, each)
+        if entity is None:
+            continue
+        if entity in made and entity.start is not None:
+            entries.report(IssueKind.REPEATED, [place], f"marks {entity.text!r} twice", "keep one of them")
+            continue
+        made.append(entity)
+        _check_place(entries, place, entity, str(value["text"]))
+    return tuple(made)
+
+
+def _entity(entries: SectionRows, place: int, nth: int, value: Any) -> EntityMention | None:
+    if not isinstance(value, Mapping):
+        fact = f"has {shown(value)} as entity {nth}"
+        entries.report(IssueKind.ENTRY, [place], fact, f"write {SENTENCES_EXAMPLE}")
+        return None
+    text = entries.text(place, value, "text", f"text for entity {nth}")
+    label = entries.text(place, value, "label", f"label for entity {nth}")
+    ends = [value.get(key) for key in ("start", "end")]
+    for key, end in zip(("start", "end"), ends, strict=True):
+        if end is not None and (isinstance(end, bool) or not isinstance(end, int)):
+            fact = f"has {shown(end)} as the {key} of entity {nth}"
+            entries.report(IssueKind.ENTRY, [place], fact, "write the number of characters before it")
+            return None
+    if (ends[0] is None) != (ends[1] is None):
+        fact = f"gives entity {nth} one of start and end"
+        entries.report(IssueKind.ENTRY, [place], fact, "give both, or none")
+        return None
+    return None if text is None or label is None else EntityMention(text, label, *ends)
+
+
+def _check_place(entries: SectionRows, place: int, entity: EntityMention, text: str) -> None:
+    stands = text.find(entity.text)
+    hint = "write it as the text does"
+    if stands >= 0:
+        hint = f"it stands at {stands} to {stands + len(entity.text)}"
+    if entity.start is None or entity.end is None:
+        if stands < 0:
+            fact = f"marks {entity.text!r}, which is not in the text"
+            entries.report(IssueKind.OFFSETS, [place], fact, hint)
+        return
+    found = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
+    if found != entity.text:
+        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where {found!r} stands"
+        entries.report(IssueKind.OFFSETS, [place], fact, hint)

@@ -1,0 +1,194 @@
+"""Models on a field: each embeds every text once, and all five tasks are observed on its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.concepts.concept_set import ConceptSet
+from equipoise.domains.concepts.concept_set_reader import read_concept_set
+from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
+from equipoise.domains.concepts.scores import CONCEPT_SCORES
+from equipoise.domains.concepts.store import refuse_unwritable
+from equipoise.domains.concepts.tasks import TASKS
+from equipoise.domains.concepts.uncertainty import RESAMPLES, score_task
+from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
+from equipoise.models.embedder import embedder
+from equipoise.models.resolve import resolve_models
+from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.stats.bootstrap import checked_resamples, checked_seed
+from equipoise.stats.intervals import checked_level
+from equipoise.tasks.similarity import memoized_encoder
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
+
+
+def evaluate_concepts(
+    models: Any,
+    field: ConceptSet | str | PathLike[str] | None = None,
+    *,
+    tasks: Sequence[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    scale: float | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    cache: Any = None,
+    threads: int = 1,
+    progress: ProgressCallback | None = None,
+    output: str | Path | None = None,
+    command: Sequence[str] = (),
+) -> ConceptEvaluation:
+    """Score sentence models on a field: five scores, their composite, and what to use for what.
+
+    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping of such by the names that they
+    are to have: ``{"old": mine, "new": tuned}``. ``field`` is a folder, a file, a Field, or
+    None for the one that comes with the program. ``tasks`` are similarity, clustering, entities, relations
+    and quality; without them all that the field has files for are measured. ``weights`` of the composite are
+    by task and equal if not given. ``scale`` is the largest expected similarity where that is not 1. A model
+    that fails is reported in ``failures``; only when all fail is the first failure raised.
+
+    >>> found = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
+    >>> found.tasks, list(found["hash,dim=32"])
+    (('similarity',), ['semantic_similarity_score'])
+    """
+    checked_seed(seed)
+    checked_level(level)
+    checked_resamples(resamples)
+    named = _named(models)
+    known = field if isinstance(field, ConceptSet) else read_concept_set(field, scale=scale)
+    chosen, absent = select_tasks(known, tasks)
+    weighed = validate_weights(weights)
+    scores: dict[str, ModelScores] = {}
+    failures: dict[str, EquipoiseError] = {}
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        refuse_unwritable(folder)
+    total = len(named) * (len(chosen) + 1)
+    with report_progress(folder, "concepts", total, command=command, step=progress) as tell:
+        for name, model in named.items():
+            try:
+                scores[name] = _model(
+                    name, model, known, chosen, tell, seed, level, resamples, cache=cache, threads=threads
+                )
+            except Exception as error:  # whatever one model does, the others keep what they have
+                failures[name] = _told(name, error, alone=len(named) == 1)
+    if not scores:
+        raise next(iter(failures.values()))
+    found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, level, tuple(command))
+    if folder is not None:
+        found.write(folder)
+    return found
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """The models by name; in a mapping two objects of one class have names of their own."""
+    if not isinstance(models, Mapping):
+        return resolve_models(models)
+    for model in models.values():
+        resolve_models([model])
+    return {str(name): model for name, model in models.items()} or resolve_models([])
+
+
+def _model(
+    name: str,
+    model: Any,
+    field: ConceptSet,
+    tasks: Sequence[str],
+    tell: ProgressCallback,
+    seed: int,
+    level: float,
+    resamples: int,
+    **loading: Any,
+) -> ModelScores:
+    tell(f"{name}: embedding")
+    system = embedder(model, **loading)
+    try:
+        encode = memoized_encoder(system.encode, field.texts)
+        dims, fingerprint = system.dims, system.fingerprint
+    finally:
+        if system is not model:
+            system.close()
+    measured = {}
+    asked: dict[str, bool] = {}
+
+    def told(texts: Sequence[str]) -> Floats:
+        """The vectors, noting which texts have one."""
+        vectors = encode(texts)
+        asked.update(zip(texts, np.any(vectors, axis=1).tolist(), strict=True))
+        return np.asarray(vectors)
+
+    for task in tasks:
+        tell(f"{name}: {task}")
+        observed = TASKS[task](told, field, name, seed)
+        measured[task] = score_task(observed, level=level, resamples=resamples, seed=seed)
+    zeros = tuple(text for text, known in asked.items() if not known)
+    return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
+
+
+def select_tasks(field: ConceptSet, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The tasks to measure, in the order of the source, and why others cannot be.
+
+    >>> select_tasks(read_concept_set(), ["semantic_similarity"])
+    (('similarity',), {})
+    """
+    wanted = {parse_task(name) for name in asked or ()}
+    lacking = {task: f"{field.name} has no {b.needs}" for task, b in CONCEPT_SCORES.items() if not _has(field, task)}
+    for task in wanted & set(lacking):
+        raise InputError(
+            f"{lacking[task]}, which {task} is measured on",
+            hint=f"the field has {', '.join(field.present) or 'nothing'}; eq concepts check looks at it",
+        )
+    if not wanted and len(lacking) == len(CONCEPT_SCORES):
+        raise InputError(f"{field.name} has nothing to measure", hint="eq concepts check says what a field has")
+    chosen = tuple(task for task in CONCEPT_SCORES if task not in lacking and task in (wanted or CONCEPT_SCORES))
+    return chosen, {} if wanted else lacking
+
+
+def _has(field: ConceptSet, task: str) -> bool:
+    return getattr(field, CONCEPT_SCORES[task].needs) is not None
+
+
+def parse_task(name: str) -> str:
+    """A task by its name, or by that of its score with or without the word score."""
+    known = {task: task for task in CONCEPT_SCORES}
+    known |= {blend.name: task for task, blend in CONCEPT_SCORES.items()}
+    known |= {blend.name.removesuffix("_score"): task for task, blend in CONCEPT_SCORES.items()}
+    spelled = name.strip().casefold().replace("-", "_")
+    if spelled not in known:
+        raise UnknownNameError.of("task", name, known, more=f"the tasks are {', '.join(CONCEPT_SCORES)}")
+    return known[spelled]
+
+
+def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
+    """The weights of the composite by task; equal where none are given.
+
+    >>> validate_weights({"similarity": 3, "clustering": 1})
+    {'similarity': 3.0, 'clustering': 1.0}
+    """
+    if weights is None:
+        return dict.fromkeys(CONCEPT_SCORES, 1.0)
+    given = {parse_task(name): float(weight) for name, weight in weights.items()}
+    for task, weight in given.items():
+        if not (isfinite(weight) and weight >= 0):
+            raise ParameterError(f"the weight of {task} is {weight}", hint="it is 0 or more")
+    kept = {task: weight for task, weight in given.items() if weight > 0}
+    if not kept:
+        raise ParameterError("no score has a weight", hint="give at least one, such as similarity=1")
+    return kept
+
+
+def _told(name: str, error: Exception, *, alone: bool) -> EquipoiseError:
+    """A failure as one of ours: a model of the user's own may raise anything."""
+    if isinstance(error, EquipoiseError):
+        return error
+    hint = "its encode(texts) raised this" if alone else "the other models are not affected"
+    told = PartialError(f"{name} failed with {type(error).__name__}: {error}", hint=hint)
+    told.__cause__ = error
+    return told

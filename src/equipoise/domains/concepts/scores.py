@@ -1,0 +1,216 @@
+"""The five concept scores and their composite, as their source writes them: each a blend of parts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+from equipoise.types import Direction
+
+if TYPE_CHECKING:
+    from equipoise.stats.intervals import Interval
+
+COMPOSITE = "composite_score"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTerm:
+    """A part of a blend and how it enters: times a weight, capped, or taken from 1.
+
+    ``better`` is the direction of the part as it enters, ``bounds`` are what it can be then. ``fixed`` says
+    that no model can change it.
+
+    >>> ScoreTerm("mae", 0.2, from_one=True).adds(0.25), str(ScoreTerm("density", 0.3, cap=0.5))
+    (0.15000000000000002, '0.3 x min(density, 0.5)')
+    """
+
+    part: str
+    weight: float
+    cap: float | None = None
+    from_one: bool = False
+    better: Direction = Direction.UP
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    fixed: bool = False
+
+    def entering(self, value: float) -> float:
+        """The part as it is weighted; NaN stays NaN."""
+        if self.from_one:
+            return 1.0 - value
+        return value if self.cap is None or not value > self.cap else self.cap
+
+    def adds(self, value: float) -> float:
+        """What the part adds to the blend."""
+        return self.weight * self.entering(value)
+
+    @property
+    def entry(self) -> str:
+        """The part as it enters, in letters."""
+        if self.from_one:
+            return f"(1 - {self.part})"
+        return self.part if self.cap is None else f"min({self.part}, {self.cap:g})"
+
+    def __str__(self) -> str:
+        return f"{self.weight:g} x {self.entry}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptScore:
+    """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
+
+    ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
+    source recommends the model with the highest score for, and ``truth`` the figure that is held against what
+    people say, and that no scale and no collapse of the vectors can raise. ``luck`` says whose score its
+    chance level is.
+    """
+
+    name: str
+    task: str
+    title: str
+    needs: str
+    use: str
+    truth: str
+    luck: str
+    terms: tuple[ScoreTerm, ...]
+    readings: tuple[str, ...] = ()
+    """How its parts are read where the words of the source leave a choice."""
+
+    def value(self, parts: Mapping[str, float]) -> float:
+        """The score; NaN where a part is NaN or absent.
+
+        >>> round(CONCEPT_SCORES["similarity"].value({"accuracy": 0.5, "correlation": 0.75, "mae": 0.25}), 12)
+        0.65
+        """
+        return sum(term.adds(parts.get(term.part, nan)) for term in self.terms)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest that the score can be.
+
+        >>> CONCEPT_SCORES["similarity"].bounds
+        (-0.6000000000000001, 1.0)
+        """
+        low, high = (sum(term.weight * term.bounds[end] for term in self.terms) for end in (0, 1))
+        return low, high
+
+    @property
+    def formula(self) -> str:
+        """The sum in letters."""
+        return " + ".join(map(str, self.terms))
+
+
+_ALL = (
+    ConceptScore(
+        "semantic_similarity_score",
+        "similarity",
+        "Semantic similarity",
+        "pairs",
+        "Semantic Similarity Tasks",
+        "Spearman",
+        "shuffled pairs",
+        (
+            ScoreTerm("accuracy", 0.4, bounds=(0.0, 1.0)),
+            ScoreTerm("correlation", 0.4),
+            ScoreTerm("mae", 0.2, from_one=True),
+        ),
+    ),
+    ConceptScore(
+        "clustering_score",
+        "clustering",
+        "Clustering",
+        "clusters",
+        "Concept Clustering",
+        "ARI",
+        "K-means on random directions of the same norms",
+        (
+            ScoreTerm("silhouette_score", 0.5),
+            ScoreTerm("cluster_coherence", 0.3),
+            ScoreTerm("cluster_separation", 0.2, bounds=(0.0, 2.0)),
+        ),
+        (
+            "cluster_coherence is the mean cosine of the pairs within each found cluster, averaged over the "
+            "clusters; one of a single concept is left out",
+            "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged "
+            "over the pairs of clusters",
+            "silhouette_score is that of the found clusters, with euclidean distances",
+        ),
+    ),
+    ConceptScore(
+        "entity_recognition_score",
+        "entities",
+        "Entity recognition",
+        "sentences",
+        "Entity Recognition",
+        "linear probe",
+        "shuffled types, and other sentences",
+        (ScoreTerm("entity_clustering_silhouette", 0.6), ScoreTerm("avg_entity_text_similarity", 0.4)),
+        (
+            "entity_clustering_silhouette counts an entity once, in however many sentences it is named, with "
+            "euclidean distances",
+            "avg_entity_text_similarity is over all mentions, each with its own sentence",
+        ),
+    ),
+    ConceptScore(
+        "knowledge_graph_score",
+        "relations",
+        "Knowledge graph",
+        "relations",
+        "Relation Extraction",
+        "MRR of the object",
+        "all pairs of entities",
+        (
+            ScoreTerm("relation_coherence", 0.4),
+            ScoreTerm("graph_density", 0.3, cap=0.5, bounds=(0.0, 0.5), fixed=True),
+            ScoreTerm("clustering_coefficient", 0.3, bounds=(0.0, 1.0), fixed=True),
+        ),
+        (
+            "relation_coherence counts a pair of entities once, in however many ways they are related",
+            "graph_density is that of the directed graph, clustering_coefficient that of the graph without directions",
+        ),
+    ),
+    ConceptScore(
+        "embedding_quality_score",
+        "quality",
+        "Embedding quality",
+        "concepts",
+        "",
+        "",
+        "random directions of the same norms",
+        (
+            ScoreTerm("diversity_score", 0.4, bounds=(0.0, 2.0)),
+            ScoreTerm("embedding_variance", 0.3, cap=1.0, bounds=(0.0, 1.0)),
+            ScoreTerm("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
+        ),
+        ("Variances and standard deviations are those of a population, divided by n",),
+    ),
+)
+
+CONCEPT_SCORES: dict[str, ConceptScore] = {blend.task: blend for blend in _ALL}
+"""By task, in the order of the source."""
+
+GENERAL_USE = "General Knowledge Graph Tasks"
+"""What the composite decides."""
+
+
+# What a score is called: poor, moderate, good or excellent, as far as its interval tells.
+
+THRESHOLDS = (0.3, 0.5, 0.7)
+LABELS = ("poor", "moderate", "good", "excellent")
+
+
+def interpret_score(score: float, interval: Interval | None = None) -> str:
+    """The word for a score; the words of both ends where its interval reaches over a limit.
+
+    A limit belongs to the better side. A score below 0 is poor.
+
+    >>> from equipoise.stats.intervals import Interval
+    >>> interpret_score(0.5), interpret_score(0.52, Interval(0.44, 0.6)), interpret_score(-0.1)
+    ('good', 'moderate to good', 'poor')
+    """
+    if isnan(score):
+        return "n/a"
+    ends = (interval.low, interval.high) if interval is not None and interval.known else (score, score)
+    low, high = (LABELS[bisect_right(THRESHOLDS, end)] for end in ends)
+    return low if low == high else f"{low} to {high}"

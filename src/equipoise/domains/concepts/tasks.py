@@ -1,0 +1,528 @@
+"""The five tasks of a field, observed on one model: evidence first, then every figure of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.domains.concepts.concept_set import (
+    AnnotatedSentence,
+    ConceptSet,
+    EntityMention,
+    Relation,
+    relation_query,
+)
+from equipoise.domains.concepts.scores import CONCEPT_SCORES
+from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, permutation_chance
+from equipoise.errors import InputError
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.space import Space
+from equipoise.geometry.search import score_blocks
+from equipoise.metrics.base import Metric
+from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
+from equipoise.metrics.clustering import AdjustedRand, MutualInformation, VMeasure
+from equipoise.metrics.intrinsic import (
+    Diversity,
+    EffectiveRank,
+    EmbeddingVariance,
+    Hubness,
+    Isotropy,
+    MeanCosine,
+    NormRatio,
+    Uniformity,
+    random_vectors,
+)
+from equipoise.metrics.labels import Accuracy
+from equipoise.metrics.pairs import MeanAbsoluteError, Pearson, Spearman, WithinTolerance
+from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
+from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
+from equipoise.runs.evaluate import evaluate
+from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_of
+from equipoise.stats.estimate import result_from_values
+from equipoise.tasks.classification import linear_probe
+from equipoise.tasks.clustering import cluster_texts, kmeans
+from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, similarity, unit_rows
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.evidence.labels import Labels
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Floats, Ids, Ints
+
+# Entities: whether names of one type lie together, and near the sentences they come from.
+
+
+@dataclass(frozen=True)
+class EntityEvidence:
+    """Entities by type, and how near each mention is to its sentence.
+
+    ``space`` has one point an entity: one that is named in three sentences is still one, since copies of a
+    point would be its nearest neighbours. ``entity_text`` has one cosine a mention, ``mention_ids`` names
+    them, and ``sentence_of`` says which sentence each is in, so that whole sentences can be resampled.
+    """
+
+    space: Space
+    names: tuple[str, ...]
+    entity_text: Floats
+    mention_ids: Ids
+    sentence_of: Ints
+    entity_text_chance: float
+    """The mean cosine of the mentions with the other sentences; NaN for a single one."""
+    seed: int = 0
+
+    @cached_property
+    def probed(self) -> Labels:
+        """The type of each entity as a cross-validated linear probe predicts it."""
+        return linear_probe(self.space, groups=self.names, seed=self.seed)
+
+
+def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, seed: int = 0) -> EntityEvidence:
+    """Embed sentences and entities; ``seed`` decides the folds of the probe.
+
+    >>> vectors = {"Plato wrote Laws.": [1.0, 1.0], "Plato": [1.0, 0.0], "Laws": [0.0, 1.0]}
+    >>> mentions = (EntityMention("Plato", "PERSON"), EntityMention("Laws", "WORK"))
+    >>> marked = AnnotatedSentence("Plato wrote Laws.", mentions)
+    >>> found = entity_evidence(lambda texts: [vectors[text] for text in texts], [marked])
+    >>> found.entity_text.round(3).tolist(), found.space.classes.tolist()
+    ([0.707, 0.707], ['PERSON', 'WORK'])
+    """
+    mentions = [(place, entity) for place, each in enumerate(sentences) for entity in each.entities]
+    kinds = list(dict.fromkeys((entity.text, entity.label) for _, entity in mentions))
+    if len({label for _, label in kinds}) < 2:
+        raise InputError("the sentences have entities of fewer than two types", hint="types need others to differ from")
+    texts = [sentence.text for sentence in sentences]
+    names = [text for text, _ in kinds]
+    vectors = encode_checked(encode, texts + names)
+    whole, named = vectors[: len(texts)], vectors[len(texts) :]
+    row = {kind: place for place, kind in enumerate(kinds)}
+    rows = np.array([row[entity.text, entity.label] for _, entity in mentions], dtype=np.int64)
+    inside = np.array([place for place, _ in mentions], dtype=np.int64)
+    return EntityEvidence(
+        Space.of(named, labels=[label for _, label in kinds], unit_ids=_point_ids(kinds)),
+        tuple(names),
+        paired_cosine(named[rows], whole[inside]),
+        _mention_ids(mentions),
+        inside,
+        _elsewhere(named[rows], whole, inside),
+        seed,
+    )
+
+
+def _elsewhere(mentions: Floats, sentences: Floats, inside: Ints) -> float:
+    """The mean cosine of mentions with sentences that they are not marked in: pairs dealt at random."""
+    if len(sentences) < 2:
+        return float("nan")
+    # The sum of cosines with all sentences is one product with the sum of their directions.
+    total = unit_rows(mentions) @ unit_rows(sentences).sum(axis=0)
+    own = paired_cosine(mentions, sentences[inside])
+    return float(np.mean((total - own) / (len(sentences) - 1)))
+
+
+def _point_ids(kinds: Sequence[tuple[str, str]]) -> list[str]:
+    """The name of each entity, with its type where a name has several."""
+    times = Counter(text for text, _ in kinds)
+    return [f"{text} ({label})" if times[text] > 1 else text for text, label in kinds]
+
+
+def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
+    """The number of the sentence and the name, numbered where a sentence marks it several times."""
+    times: Counter[tuple[int, str]] = Counter()
+    ids = []
+    for place, entity in mentions:
+        times[place, entity.text] += 1
+        nth = times[place, entity.text]
+        ids.append(f"{place + 1}: {entity.text}{f' ({nth})' if nth > 1 else ''}")
+    return np.array(ids, dtype=object)
+
+
+# Relations: whether related entities lie together, and whether the object of a relation can be found.
+
+
+@dataclass(frozen=True)
+class RelationEvidence:
+    """Entities and what joins them.
+
+    ``space`` has one point an entity and one edge a pair that is related, in whatever way; relation coherence
+    is ``Coherence`` on it. ``ranking`` has one unit a relation: the rank of its object among all entities
+    but the subject. Other right answers to the same question are no candidates. ``subjects`` can
+    serve as clusters: relations of one subject are asked with nearly the same vector.
+    """
+
+    space: Space
+    ranking: Ranking
+    subjects: Ids
+
+    @property
+    def graph_density(self) -> float:
+        """Edges over possible edges of the directed graph, by networkx; not capped."""
+        return GraphDensity().value(self.space)
+
+    @property
+    def clustering_coefficient(self) -> float:
+        """Mean clustering coefficient of the graph without directions, by networkx."""
+        return GraphClustering().value(self.space)
+
+
+def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> RelationEvidence:
+    """Embed all entities, join the related ones, and look for the object of each relation.
+
+    The question is the subject and the predicate as words, ``Plato wrote``; the answers are ranked by cosine.
+
+    >>> vectors = {"Plato": [1.0, 0.0], "Laws": [0.0, 1.0], "Kant": [0.6, 0.8], "Plato wrote": [0.2, 1.0]}
+    >>> vectors |= {"Kant read": [1.0, 0.1]}
+    >>> said = [Relation("Plato", "wrote", "Laws"), Relation("Kant", "read", "Plato")]
+    >>> relation_evidence(lambda texts: [vectors[text] for text in texts], said).ranking.ranks
+    array([1., 1.])
+    """
+    if len(relations) < 2:
+        raise InputError(
+            f"there {'is one relation' if relations else 'are no relations'}",
+            hint="an object can only be looked for among several entities",
+        )
+    names = list(dict.fromkeys(name for each in relations for name in (each.subject, each.object)))
+    row = {name: place for place, name in enumerate(names)}
+    questions = [relation_query(each) for each in relations]
+    asked = {each: place for place, each in enumerate(dict.fromkeys(questions))}
+    vectors = encode_checked(encode, [*names, *asked])
+    ends = np.array([(row[each.subject], row[each.object]) for each in relations], dtype=np.int64)
+    queries = vectors[len(names) :][[asked[each] for each in questions]]
+    return RelationEvidence(
+        Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
+        _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends), relations),
+        np.array([each.subject for each in relations], dtype=object),
+    )
+
+
+def _rivals(questions: Sequence[str], ends: Ints) -> list[list[int]]:
+    """For each relation, the entities that answer its question as well, its own object not among them."""
+    answers: dict[str, set[int]] = {}
+    for asked, (_, answer) in zip(questions, ends.tolist(), strict=True):
+        answers.setdefault(asked, set()).add(answer)
+    return [sorted(answers[asked] - {answer}) for asked, answer in zip(questions, ends[:, 1].tolist(), strict=True)]
+
+
+def _ranking(
+    queries: Floats, corpus: Floats, ends: Ints, rivals: list[list[int]], relations: Sequence[Relation]
+) -> Ranking:
+    """The rank of each object; NaN marks what is no candidate."""
+
+    def masked() -> Iterator[tuple[slice, NDArray[Any]]]:
+        for rows, scores in score_blocks(queries, corpus, geometry="cosine"):
+            for row, others in zip(scores, rivals[rows], strict=True):
+                row[others] = np.nan
+            yield rows, scores
+
+    ranking = Ranking.from_blocks(
+        masked(),
+        ends[:, 1],
+        units=len(queries),
+        corpus=len(corpus),
+        exclude=ends[:, 0],
+        unit_ids=[" | ".join((each.subject, each.predicate, each.object)) for each in relations],
+    )
+    pool = ranking.candidates - np.array([len(others) for others in rivals])
+    return replace(ranking, candidates=pool, depth=pool)
+
+
+# Embedding quality: a standard set of concepts as points, for what vectors tell without any truth.
+
+
+def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
+    """The vectors of the concepts; a unit is a concept.
+
+    >>> len(concept_space(lambda texts: [[1.0, 0.0], [0.0, 1.0]], ["amor fati", "qualia"]))
+    2
+    """
+    if len(concepts) < 2:
+        raise InputError(
+            f"there {'is one concept' if concepts else 'are no concepts'}",
+            hint="vectors need others to differ from",
+        )
+    return Space.of(encode_checked(encode, list(concepts)), unit_ids=list(concepts))
+
+
+# Errors of a mean over pairs that share members: relations of one entity are not independent.
+
+
+def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+    """A row a draw and a column an edge: weights with variance 1, and covariance 1 where edges meet.
+
+    No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
+
+    >>> apart = dyadic_weights(np.array([[0, 1], [2, 3]]), 4, 20_000, np.random.default_rng(0))
+    >>> bool(np.allclose(np.cov(apart.T), np.eye(2), atol=0.05))
+    True
+    """
+    ends = np.zeros((len(edges), points))
+    rows = np.arange(len(edges))
+    ends[rows, edges[:, 0]] = ends[rows, edges[:, 1]] = 1.0
+    # Edges that meet share 1 in ends @ ends.T, but an edge shares 2 with itself: one of them is taken off,
+    # and what would be a negative variance is cut. The eigenvalues are those of the smaller matrix.
+    values, vectors = np.linalg.eigh(ends.T @ ends)
+    kept = values > 1.0
+    across = ends @ vectors[:, kept] * np.sqrt((values[kept] - 1.0) / values[kept])
+    return np.asarray(rng.standard_normal((draws, int(kept.sum()))) @ across.T)
+
+
+def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+    """How far the mean of ``values``, one an edge, may be off: one error a draw."""
+    weights = dyadic_weights(edges, points, draws, rng)
+    return np.asarray(weights @ (values - values.mean()) / len(values))
+
+
+SPACE_RESAMPLES = 200
+"""Parts of a space on which its figures are measured again."""
+N_RANDOM_BASELINES = 20
+"""Sets of random vectors that K-means is run on for the chance level."""
+N_KMEANS_SEEDS = 10
+"""Other seeds that K-means is run with, to see how much a score owes to where it began."""
+N_NEIGHBORS = 3
+"""Neighbours that hubness counts among the standard concepts, which are few."""
+
+EUCLIDEAN = Silhouette(distance="euclidean")
+"""What the concept scores are defined with: scikit-learn's silhouette_score by default."""
+
+Given = Mapping[str, Any]
+Named = Mapping[str, Metric[Any]]
+
+
+def _figures(named: Named) -> Callable[[Evidence], Parts]:
+    """The parts of a blend on any evidence, NaN where it cannot give them."""
+    return lambda evidence: {
+        name: value_of(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
+        for name, metric in named.items()
+    }
+
+
+def _estimates(result: Result, named: Named) -> dict[str, Estimate]:
+    return {name: result.estimates[metric.name] for name, metric in named.items()}
+
+
+def _chances(parts: Mapping[str, Estimate]) -> dict[str, float]:
+    return {name: each.chance for name, each in parts.items()}
+
+
+def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+    """Cosines of pairs against what is expected of them."""
+    pairs = similarity(encode, field.pairs or ())
+    named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
+    beside: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
+    result = evaluate(pairs, [*named.values(), Spearman()], system=system, seed=seed)
+    parts, figures = _estimates(result, named), _figures(named)
+    return TaskEvidence(
+        CONCEPT_SCORES["similarity"],
+        parts,
+        _estimates(result, beside),
+        {"similarity": result},
+        "similarity",
+        ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows))),
+        _chances(parts),
+        luck=permutation_chance(pairs, {"Spearman": Spearman()}, seed=seed),
+        pairs=pairs,
+    )
+
+
+def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+    """K-means with the true number of clusters, and whether it found the true ones."""
+    found = cluster_texts(encode, field.clusters or (), seed=seed)
+    count = len(field.clusters or ())
+    named: Named = {
+        "silhouette_score": EUCLIDEAN,
+        "cluster_coherence": ClusterCoherence(),
+        "cluster_separation": ClusterSeparation(),
+    }
+    figures = _figures(named)
+
+    def again(vectors: Floats, state: int) -> Parts:
+        """K-means from the start: where it begins is part of what a score may owe to luck."""
+        return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state)))
+
+    def redraw(rows: Ints) -> Parts:
+        return again(found.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
+
+    whole = found.found.vectors.astype(np.float64)
+    others = [CONCEPT_SCORES["clustering"].value(again(whole, seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
+    result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, resamples=1)
+    chance = _random_parts(found.found, count, figures, seed)
+    result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
+    matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
+    labels = evaluate(
+        found.labels,
+        list(matched.values()),
+        system=system,
+        seed=seed,
+        chance=False,
+        resamples=SPACE_RESAMPLES,
+    )
+    luck = permutation_chance(found.labels, matched, seed=seed)
+    chances = {matched[name].name: each.chance for name, each in luck.items()}
+    # The mean over all shuffles is known here.
+    labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
+    true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
+    space = evaluate(found.space, list(true.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    return TaskEvidence(
+        CONCEPT_SCORES["clustering"],
+        _estimates(result, named),
+        {**_estimates(labels, matched), **_estimates(space, true)},
+        {"clustering": result, "clusters-found": labels, "clusters-true": space},
+        "clustering",
+        ResamplingPlan("concepts", len(found.found), HALF_SAMPLES, redraw),
+        chance,
+        method=found.method,
+        others=others,
+        luck=luck,
+        space=found.space,
+    )
+
+
+def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts], seed: int) -> dict[str, float]:
+    """The parts of the clustering score where there is nothing to find: K-means on random directions."""
+    rng = np.random.default_rng([seed, count])
+    rows = []
+    for _ in range(N_RANDOM_BASELINES):
+        drawn = random_vectors(space, rng)
+        labels = kmeans(np.asarray(drawn.vectors), count, seed=seed)
+        rows.append(figures(Space.of(drawn.vectors, labels=labels)))
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+    """Entities by type, and each beside the sentence that it comes from."""
+    sentences = field.sentences or ()
+    found = entity_evidence(encode, sentences, seed=seed)
+    points = _points_of_mentions(sentences)
+    beside: Named = {"neighbours, same type": NeighborPurity()}
+    space = evaluate(found.space, [EUCLIDEAN, *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    text = result_from_values(
+        system,
+        found.mention_ids,
+        {"entity_text_similarity": found.entity_text},
+        bounds=(-1.0, 1.0),
+        unit="cosine",
+        chance={"entity_text_similarity": found.entity_text_chance},
+        clusters=found.sentence_of,
+        seed=seed,
+    )
+    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed, chance=False)
+    luck = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
+    probed = _with_chances(probed, {Accuracy().name: luck["linear probe"].chance})
+    parts = {
+        "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
+        "avg_entity_text_similarity": text.estimates["entity_text_similarity"],
+    }
+
+    def redraw(rows: Ints) -> Parts:
+        """The entities and the mentions of some of the sentences."""
+        kept = np.isin(found.sentence_of, rows)
+        kinds = found.space.take(np.unique(points[kept]))
+        return {
+            "entity_clustering_silhouette": value_of(lambda part: EUCLIDEAN.measure(part).value, kinds),
+            "avg_entity_text_similarity": float(found.entity_text[kept].mean()) if kept.any() else np.nan,
+        }
+
+    return TaskEvidence(
+        CONCEPT_SCORES["entities"],
+        parts,
+        {**_estimates(space, beside), "linear probe": probed.estimates[Accuracy().name]},
+        {"entities": space, "entity-text": text, "entity-types": probed},
+        "entities",
+        ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, redraw),
+        _chances(parts),
+        luck=luck,
+        space=found.space,
+    )
+
+
+def _points_of_mentions(sentences: Sequence[Any]) -> Ints:
+    """For each mention, the place of its entity among the distinct ones."""
+    mentions = [(entity.text, entity.label) for each in sentences for entity in each.entities]
+    place = {kind: at for at, kind in enumerate(dict.fromkeys(mentions))}
+    return np.array([place[kind] for kind in mentions], dtype=np.int64)
+
+
+def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+    """Related entities against all others, and the search for the object of each relation."""
+    found = relation_evidence(encode, field.relations or ())
+    coherence: Named = {"relation_coherence": EdgeCoherence()}
+    graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
+    beside: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
+    space = evaluate(
+        found.space,
+        list(beside.values()),
+        system=system,
+        seed=seed,
+        resamples=SPACE_RESAMPLES,
+    )
+    fixed = evaluate(found.space, list(graph.values()), system=system, seed=seed, resamples=1)
+    space = replace(space, estimates={**space.estimates, **fixed.estimates})
+    links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
+    ranked = evaluate(found.ranking, list(links.values()), system=system, seed=seed, clusters=found.subjects.tolist())
+    parts = _estimates(space, {**coherence, **graph})
+
+    def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
+        cosines, edges = np.nan_to_num(edge_cosines(found.space)), found.space.edges
+        assert edges is not None
+        own = dyadic_errors(cosines, edges, len(found.space), draws, rng)
+        return {**{name: np.zeros(draws) for name in graph}, "relation_coherence": own}
+
+    return TaskEvidence(
+        CONCEPT_SCORES["relations"],
+        parts,
+        {**_estimates(ranked, links), **_estimates(space, beside)},
+        {"relations": space, "links": ranked},
+        "relations",
+        ResamplingPlan("entities", len(found.space), errors_of=errors),
+        _chances(parts),
+        space=found.space,
+    )
+
+
+def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+    """The vectors of the standard concepts, whatever they stand for."""
+    space = concept_space(encode, field.concepts or ())
+    named: Named = {
+        "diversity_score": Diversity(),
+        "embedding_variance": EmbeddingVariance(),
+        "norm_std/norm_mean": NormRatio(),
+    }
+    beside: Named = {
+        "effective rank": EffectiveRank(),
+        "mean cosine": MeanCosine(),
+        "uniformity": Uniformity(),
+        "isotropy": Isotropy(),
+    }
+    if len(space) > N_NEIGHBORS + 1:
+        beside = {**beside, "hubness": Hubness(N_NEIGHBORS)}
+    result = evaluate(space, [*named.values(), *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    parts, figures = _estimates(result, named), _figures(named)
+    return TaskEvidence(
+        CONCEPT_SCORES["quality"],
+        parts,
+        _estimates(result, beside),
+        {"quality": result},
+        "quality",
+        ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: figures(space.take(rows))),
+        _chances(parts),
+        space=space,
+    )
+
+
+def _with_chances(result: Result, chances: Mapping[str, float]) -> Result:
+    estimates = {name: replace(each, chance=chances.get(name, each.chance)) for name, each in result.estimates.items()}
+    return replace(result, estimates=estimates)
+
+
+TASKS: dict[str, Callable[[Encode, ConceptSet, str, int], TaskEvidence]] = {
+    "similarity": observe_similarity,
+    "clustering": observe_clustering,
+    "entities": observe_entities,
+    "relations": observe_relations,
+    "quality": observe_quality,
+}
+"""By task."""

@@ -1,0 +1,341 @@
+"""How far a blend strays when its units are drawn again: errors that can be added up and compared.
+
+A table of errors has one row a redraw: how far the score was off, scaled to the size of the whole data. The
+same seed draws the same units for every model, so errors of two models pair. Errors of different tasks come
+from different units, and are drawn independently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from equipoise.errors import EquipoiseError
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.corpus_intervals import (
+    DEFINED_SHARE,
+    MIN_RESAMPLING_UNITS,
+    SubsampleFractions,
+    resampled_rows,
+    subsample_size,
+    value_of,
+)
+from equipoise.stats.intervals import Interval
+from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, t_difference
+from equipoise.stats.result import Estimate, Result
+from equipoise.types import Direction, Floats, Ints
+
+if TYPE_CHECKING:
+    from equipoise.domains.concepts.scores import ConceptScore
+    from equipoise.evidence.base import Evidence
+    from equipoise.evidence.pairs import Pairs
+    from equipoise.evidence.space import Space
+    from equipoise.metrics.base import Metric
+
+Parts = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ResamplingPlan:
+    """What is drawn: ``count`` units, and the parts of the blend on any of them.
+
+    ``shares`` says how large a part without repetition is; none means as many as there are, with repetition.
+    ``errors_of`` gives the errors of the parts at once, where nothing needs to be measured again.
+    """
+
+    unit: str
+    count: int
+    shares: SubsampleFractions = ()
+    parts_of: Callable[[Ints], Parts] | None = None
+    errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
+
+    @property
+    def counted(self) -> str:
+        """How many there are, with the verb that fits."""
+        one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit[:-1]
+        return f"1 {one} is" if self.count == 1 else f"{self.count:,} {self.unit} are"
+
+    @property
+    def told(self) -> str:
+        """What is drawn, for the caption."""
+        how = "halves" if self.shares else "as many, with repetition"
+        how = "all, weighted anew" if self.errors_of else how
+        return f"{self.count:,} {self.unit} ({how})"
+
+
+@dataclass(frozen=True)
+class BootstrapErrors:
+    """Errors of a score and the degrees of freedom behind them; ``reason`` where nothing is known."""
+
+    errors: Floats = field(repr=False)
+    degrees: float
+    reason: str = ""
+
+    @property
+    def standard_error(self) -> float:
+        """The size of the errors."""
+        return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else nan
+
+    def interval(self, value: float, level: float = 0.95) -> Interval:
+        """Student's interval around a value."""
+        if isnan(value):
+            return Interval.unknown("the figure is undefined", level=level)
+        if self.reason:
+            return Interval.unknown(self.reason, level=level)
+        return t_difference(value, self.errors, self.degrees, level)[0]
+
+    def p(self, difference: float) -> float:
+        """The two-sided p of "no difference", where these are errors of a difference; NaN if unknown."""
+        return nan if self.reason else t_difference(difference, self.errors, self.degrees)[1]
+
+    def minus(self, other: BootstrapErrors) -> BootstrapErrors:
+        """The errors of a difference, redraw by redraw."""
+        reason = self.reason or other.reason
+        errors = np.zeros(0) if reason else self.errors - other.errors
+        return BootstrapErrors(errors, min(self.degrees, other.degrees), reason)
+
+
+def bootstrap_score(
+    blend: ConceptScore, sampling: ResamplingPlan, *, resamples: int, seed: int
+) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
+    """The blend on redrawn units, and each of its parts.
+
+    Parts without repetition stray more than the whole by a known factor (Politis and Romano, 1994); what is
+    left around their own mean is the error.
+    """
+    count = sampling.count
+    if count < MIN_RESAMPLING_UNITS:
+        unknown = BootstrapErrors(np.zeros(0), nan, f"{sampling.counted} too few to resample")
+        return unknown, {term.part: unknown for term in blend.terms}
+    rng = np.random.default_rng([seed, crc32(blend.task.encode())])
+    if sampling.errors_of is not None:
+        return _weighted(blend, sampling.errors_of(resamples, rng), _degrees(sampling, resamples))
+    assert sampling.parts_of is not None
+    blocks = [np.array([place]) for place in range(count)]
+    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, resamples, rng)]
+    of_parts = {term.part: _spread(np.array([each[term.part] for each in drawn]), sampling) for term in blend.terms}
+    return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
+
+
+def _weighted(
+    blend: ConceptScore, errors: Mapping[str, Floats], degrees: float
+) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
+    """The errors of a blend are those of its parts, as far as no cap is reached."""
+    signed = {term.part: (-1.0 if term.from_one else 1.0) * term.weight for term in blend.terms}
+    whole = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
+    if np.isnan(whole).any():
+        lost = BootstrapErrors(np.zeros(0), nan, "nothing to resample")
+        return lost, dict.fromkeys(signed, lost)
+    return BootstrapErrors(whole, degrees), {part: BootstrapErrors(errors[part], degrees) for part in signed}
+
+
+def _degrees(sampling: ResamplingPlan, draws: int) -> float:
+    """Degrees of freedom that pay for the number of units, and for the number of draws."""
+    return 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(draws - 1, 1))
+
+
+def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:
+    known = ~np.isnan(scores)
+    if known.mean() < DEFINED_SHARE:
+        return BootstrapErrors(np.zeros(0), nan, "undefined in too many resamples")
+    # A redraw on which the score is undefined tells nothing; it stays in its row so that models pair.
+    errors = np.where(known, scores - scores[known].mean(), 0.0)
+    degrees = _degrees(sampling, len(scores))
+    return BootstrapErrors(errors * _factor(sampling.shares, sampling.count), degrees)
+
+
+def _factor(shares: SubsampleFractions, count: int) -> float:
+    if not shares:
+        return 1.0
+    size = subsample_size(count, shares[0])
+    return sqrt(size / (count - size))
+
+
+def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float]) -> BootstrapErrors:
+    """The errors of a weighted sum of scores that rest on different units; degrees after Welch.
+
+    >>> one = BootstrapErrors(np.array([-1.0, 1.0, -1.0, 1.0]), 10)
+    >>> combine_errors([one, BootstrapErrors(np.array([-1.0, -1.0, 1.0, 1.0]), 10)], [0.5, 0.5]).errors.tolist()
+    [-1.0, 0.0, 0.0, 1.0]
+    """
+    reason = next((each.reason for each in spreads if each.reason), "")
+    if reason:
+        return BootstrapErrors(np.zeros(0), nan, reason)
+    errors = np.asarray(np.asarray(weights) @ np.array([each.errors for each in spreads]))
+    parts = [(weight * each.standard_error) ** 2 for each, weight in zip(spreads, weights, strict=True)]
+    below = sum(part**2 / each.degrees for part, each in zip(parts, spreads, strict=True))
+    return BootstrapErrors(errors, sum(parts) ** 2 / below if below > 0 else min(each.degrees for each in spreads))
+
+
+# Whether a figure is above what luck gives: the share of shuffles that do as well.
+
+SHUFFLES = 999
+"""A p of 0.05 is then known to 0.007, and the smallest is 0.001."""
+
+
+class ChanceTest(NamedTuple):
+    """What shuffles give on average, and the share of them that do as well as what was seen."""
+
+    chance: float
+    p: float
+
+
+def permutation_chance(
+    evidence: Evidence, metrics: Mapping[str, Metric[Any]], *, seed: int, shuffles: int = SHUFFLES
+) -> dict[str, ChanceTest]:
+    """The luck of every figure, all on the same shuffles; p is one-sided and never 0.
+
+    >>> from equipoise.evidence.labels import Labels
+    >>> from equipoise.metrics.clustering import AdjustedRand
+    >>> labels = Labels.of([0] * 9 + [1] * 9, ["a"] * 9 + ["b"] * 9)
+    >>> permutation_chance(labels, {"ARI": AdjustedRand()}, seed=0)["ARI"].p
+    0.001
+    """
+    rng = np.random.default_rng([seed, shuffles])
+    drawn = [evidence.shuffled(rng) for _ in range(shuffles)]
+    return {name: _luck(metric, evidence, drawn) for name, metric in metrics.items()}
+
+
+def _luck(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> ChanceTest:
+    def figure(part: Any) -> float:
+        return metric.measure(part).value
+
+    seen = value_of(figure, evidence)
+    values = np.array([value_of(figure, each) for each in drawn])
+    known = values[~np.isnan(values)]
+    if isnan(seen) or not len(known):
+        return ChanceTest(nan, nan)
+    # Rounding must not decide between equals.
+    as_good = np.count_nonzero(known >= seen - 1e-12)
+    return ChanceTest(float(known.mean()), float((as_good + 1) / (len(known) + 1)))
+
+
+# One task on one model: its blend with the parts, the figures beside it, and how far it strays.
+
+RESAMPLES = 200
+"""Redraws of the units of a blend: its standard error is then known to 5 %."""
+
+MODEL_INDEPENDENT = "fixed by the data"
+"""Why a part has no interval that no model can change."""
+
+
+@dataclass(frozen=True)
+class TaskEvidence:
+    """What a task saw of a model.
+
+    ``parts`` are those of the blend under the names of its source, ``beside`` the figures that judge without
+    its faults. ``results`` are what can be stored and compared, each on evidence of its own; ``main`` names
+    the one that the blend belongs to. ``chance`` is what the blend would be for a model that knows nothing,
+    ``luck`` what shuffles say of the figures beside it, and ``others`` the blend with other seeds, where it
+    depends on one.
+    """
+
+    blend: ConceptScore
+    parts: Mapping[str, Estimate]
+    beside: Mapping[str, Estimate]
+    results: Mapping[str, Result]
+    main: str
+    sampling: ResamplingPlan
+    chance: Mapping[str, float]
+    method: str = ""
+    others: Sequence[float] = ()
+    luck: Mapping[str, ChanceTest] = field(default_factory=dict)
+    space: Space | None = None
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """An observed task with its score, and how far the score strays."""
+
+    observed: TaskEvidence
+    estimate: Estimate
+    spread: BootstrapErrors = field(repr=False)
+
+    @property
+    def blend(self) -> ConceptScore:
+        """The score that this is about."""
+        return self.observed.blend
+
+    @property
+    def stored(self) -> Result:
+        """What the blend belongs to: its parts with their intervals, and the blend before them."""
+        main = self.observed.results[self.observed.main]
+        parts = {each.metric: each for each in self.observed.parts.values()}
+        own = {name: parts.get(name, each) for name, each in main.estimates.items()}
+        if self.spread.reason:
+            return replace(main, estimates={self.blend.name: self.estimate, **own})
+        return replace(
+            main,
+            estimates={self.blend.name: self.estimate, **own},
+            errors={self.blend.name: self.spread.errors},
+            settings={
+                **main.settings,
+                RESAMPLE_ID: f"{self.observed.sampling.told}, {len(self.spread.errors)}",
+                ERROR_DF: self.spread.degrees,
+            },
+        )
+
+    @property
+    def lacking(self) -> str:
+        """Why there is no score: the part that is not defined, and when that is so; empty where there is."""
+        lost = [name for name, each in self.observed.parts.items() if isnan(each.value)]
+        return f"{lost[0]} is{_undefined(self.observed.parts[lost[0]].metric)}" if lost else ""
+
+    @property
+    def value(self) -> float:
+        """The score itself."""
+        return self.estimate.value
+
+
+def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> TaskScore:
+    """The blend of the observed parts, with its interval and its chance level.
+
+    Parts that are figures of a space get the intervals of the same redraws as the blend.
+    """
+    blend, sampling = observed.blend, observed.sampling
+    value = blend.value({name: each.value for name, each in observed.parts.items()})
+    spread, of_parts = bootstrap_score(blend, sampling, resamples=resamples, seed=seed)
+    estimate = Estimate(
+        metric=blend.name,
+        value=value,
+        interval=_reach(observed, spread, value, level).clipped(blend.bounds),
+        n=sampling.count,
+        undefined=0,
+        chance=blend.value(observed.chance),
+        better=Direction.UP,
+        unit="blend",
+    )
+    parts = dict(observed.parts)
+    if sampling.shares or sampling.errors_of:
+        for term in blend.terms:
+            own = parts[term.part]
+            reach = of_parts[term.part].interval(own.value, level)
+            reach = Interval.unknown(MODEL_INDEPENDENT, level=level) if term.fixed else reach
+            parts[term.part] = replace(own, interval=reach)
+    known = {each.metric: each for each in parts.values()}
+    # A figure that stands beside the blend as well has one interval.
+    beside = {name: known.get(each.metric, each) for name, each in observed.beside.items()}
+    return TaskScore(replace(observed, parts=parts, beside=beside), estimate, spread)
+
+
+def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, level: float) -> Interval:
+    """The interval of the blend, or which part leaves it without one."""
+    lost = [name for name, each in observed.parts.items() if isnan(each.value)]
+    if lost:
+        return Interval.unknown(f"{lost[0]} is undefined", level=level)
+    return spread.interval(value, level)
+
+
+def _undefined(metric: str) -> str:
+    """When a figure is undefined, as its declaration says."""
+    try:
+        (known,) = parse_metrics(metric)
+    except EquipoiseError:
+        return ""
+    return f" ({known.undefined})" if known.undefined else ""

@@ -1,0 +1,311 @@
+"""The rule "words": the answer stands inside one text, on the borders of words and numbers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ints
+
+# What a matching rule is: it says which texts hold an answer, and how many texts in order are needed.
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerParts:
+    """What an answer is made of where texts are read together: a row a part, which texts have it.
+
+    Texts that together have ``needed`` of the parts hold the answer.
+    """
+
+    there: Bools
+    needed: int
+
+    def scattered(self) -> AnswerParts | None:
+        """The parts that some texts have and others lack; None where no two texts complete each other.
+
+        >>> there = np.array([[True, True, True], [True, False, False], [False, True, False]])
+        >>> AnswerParts(there, 3).scattered()
+        AnswerParts(there=array([[ True, False, False],
+               [False,  True, False]]), needed=2)
+        """
+        count = self.there.sum(axis=1)
+        everywhere = count == self.there.shape[1]
+        some = self.there[(count > 0) & ~everywhere]
+        needed = self.needed - int(everywhere.sum())
+        return AnswerParts(some, needed) if 2 <= needed <= len(some) else None
+
+
+class AnswerIndex(ABC):
+    """Texts that were prepared once, to be asked for many answers."""
+
+    @abstractmethod
+    def holders(self, answer: str) -> Ints:
+        """The positions of the texts that hold the answer, each by itself, ascending."""
+
+    @abstractmethod
+    def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
+        """How many texts, in this order, are needed until the answer is there; None if all do not do."""
+
+    def parts(self, answer: str) -> AnswerParts | None:
+        """What texts that are read together may have of the answer; None where each is read by itself."""
+        return None
+
+
+@dataclass(frozen=True)
+class AnswerMatcher(ABC):
+    """One rule for "this text holds this answer"; its fields are its options."""
+
+    kind: ClassVar[str]
+    joins: ClassVar[bool] = False
+    """Whether texts that are retrieved together are read as one, so that an answer may span two of them."""
+
+    @property
+    def name(self) -> str:
+        """The kind of rule, with the options that are not the usual ones."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        usual = {field.name: field.default for field in fields(self)}
+        changed = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
+        return f"{self.kind}({', '.join(changed)})" if changed else self.kind
+
+    @abstractmethod
+    def shelve(self, texts: Sequence[str]) -> AnswerIndex:
+        """Prepare texts, so that asking for many answers is fast."""
+
+    def holds(self, answer: str, text: str) -> bool:
+        """Whether one text holds the answer."""
+        return bool(len(self.shelve([text]).holders(answer)))
+
+    def holders(self, answers: Sequence[str], texts: Sequence[str]) -> list[Ints]:
+        """For each answer the positions of the texts that hold it."""
+        shelf = self.shelve(texts)
+        return [shelf.holders(answer) for answer in answers]
+
+    def first_hit(self, answer: str, texts: Sequence[str]) -> int | None:
+        """How many texts, from the first on, are needed until the answer is there; None if all do not do.
+
+        >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+        >>> answer_matcher("words").first_hit("rye", ["wheat flour", "rye flour"])
+        2
+        """
+        return self.shelve(texts).first_hit(answer, np.arange(len(texts)))
+
+
+# Where a word or a number ends, so that an answer is not found inside another one.
+
+# Scripts that write no spaces between words, and Korean, whose particles follow a noun without one.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_RUN = re.compile(r"\d+(?:[.,]\d+)*")
+_ONE_NUMBER = re.compile(r"\d+[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+
+
+def is_whole_word(text: str, start: int, end: int) -> bool:
+    """Whether ``text[start:end]`` cuts no word and no number of the text in two.
+
+    A border lies inside a word when it has a letter, a digit, an underscore or a combining mark on both
+    sides, unless one of the two belongs to a script that writes no spaces. It lies inside a number when the
+    digits go on beyond a decimal point or a separator of thousands. A sign in front of digits that follows a
+    word is the dash of a range. Punctuation at the ends of the stretch itself needs no border.
+
+    >>> [is_whole_word(text, text.find("65%"), text.find("65%") + 3) for text in ("by 65%.", "165%", "1.65%")]
+    [True, False, False]
+    """
+    return not (
+        (start > 0 and _joined(text[start - 1], text[start]))
+        or (end < len(text) and _joined(text[end - 1], text[end]))
+        or _cuts_number(text, start)
+        or _cuts_number(text, end)
+        or _is_range(text, start)
+    )
+
+
+def _joined(left: str, right: str) -> bool:
+    return _is_spaced_word(left) and _is_spaced_word(right)
+
+
+@lru_cache(maxsize=4096)
+def _is_spaced_word(character: str) -> bool:
+    """Whether a character is part of a word in a script that parts words by spaces."""
+    if not (character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")):
+        return False
+    return not _UNSPACED.match(character)
+
+
+def _cuts_number(text: str, border: int) -> bool:
+    """Whether a border stands right before or right after the separator inside one number.
+
+    ``1.5`` and ``1,000`` are one number each; ``12.05.2024`` and ``1,2,3`` are several.
+    """
+    for separator in (border - 1, border):
+        if not 0 < separator < len(text) - 1 or text[separator] not in ".,":
+            continue
+        if text[separator - 1].isdecimal() and text[separator + 1].isdecimal():
+            first = separator
+            while first > 0 and (text[first - 1].isdecimal() or _separates(text, first - 1)):
+                first -= 1
+            run = _RUN.match(text, first)
+            return run is not None and _ONE_NUMBER.fullmatch(run.group()) is not None
+    return False
+
+
+def _separates(text: str, place: int) -> bool:
+    return text[place] in ".," and place > 0 and text[place - 1].isdecimal()
+
+
+def _is_range(text: str, start: int) -> bool:
+    """Whether a stretch that begins with a signed number follows a word, so that the sign is a dash."""
+    signed = text[start] in "+-" and text[start + 1 : start + 2].isdecimal()
+    return signed and start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_")
+
+
+# The one form in which answers and texts are compared.
+
+_SINGLE_QUOTES = "‘’‚‛′‵´`ʹʼˈ΄‹›"
+_DOUBLE_QUOTES = "“”„‟″‶«»〝〞〟"
+_DASHES = "‐‑‒–—―−⁃─"
+# NFKC would turn a trade mark into the letters TM and glue them to the word before it.
+_DROPPED = "™℠®"
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys(_SINGLE_QUOTES, "'"),
+        **dict.fromkeys(_DOUBLE_QUOTES, '"'),
+        **dict.fromkeys(_DASHES, "-"),
+        **dict.fromkeys(_DROPPED, None),
+    }
+)
+_INVISIBLE = re.compile(
+    "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+"""NUL, soft hyphens, joiners, zero-width spaces, marks of writing direction, variation selectors."""
+
+
+def normalize_answer(text: str, *, fold_case: bool = True, collapse_spaces: bool = True) -> str:
+    """The text in Unicode NFKC, case folded, with plain quotes and dashes and single spaces.
+
+    Invisible characters and trade marks are dropped. ``fold_case=False`` keeps capitals, and
+    ``collapse_spaces=False`` keeps white space as it stands.
+
+    >>> normalize_answer("The  “Ｃａｆé’s”\\nstock—½ litre")
+    'the "café\\'s" stock-1⁄2 litre'
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text).translate(_PLAIN))
+    if fold_case:
+        text = unicodedata.normalize("NFKC", text.casefold())
+    text = text.translate(_PLAIN).replace("\0", "")
+    return " ".join(text.split()) if collapse_spaces else text
+
+
+_SIGNS = "$€£¥"
+_SPACE_BY_SIGN = re.compile(rf"(?<=[{_SIGNS}])\s+(?=\d)|(?<=\d)\s+(?=[{_SIGNS}](?!\s?\d))")
+_WORD = re.compile(r"\w+")
+_SEPARATOR = "\0"
+"""Stands between texts that are searched as one: no normalised text and no answer can hold it."""
+
+
+@dataclass(frozen=True)
+class WholeWordMatcher(AnswerMatcher):
+    """An answer is held where its normalised form stands in the normalised text and cuts no word or number.
+
+    ``currency``: a space between a currency sign and its number does not count, and an answer's own sign may
+    be missing in the text (but may not be another one). ``fuzzy``: a text also holds an answer when it has
+    at least ``threshold`` of the answer's distinct words, anywhere.
+
+    >>> rule = WholeWordMatcher()
+    >>> rule.holds("65%", "By 65%."), rule.holds("65%", "By 165%."), rule.holds("art", "party")
+    (True, False, False)
+    """
+
+    kind = "words"
+
+    currency: bool = False
+    fuzzy: bool = False
+    threshold: float = 0.8
+    fold_case: bool = True
+    collapse_spaces: bool = True
+
+    def shelve(self, texts: Sequence[str]) -> WholeWordIndex:
+        """The texts, normalised and joined."""
+        return WholeWordIndex(self, texts)
+
+    def normal(self, text: str) -> str:
+        """The form in which this rule compares."""
+        normal = normalize_answer(text, fold_case=self.fold_case, collapse_spaces=self.collapse_spaces)
+        return _SPACE_BY_SIGN.sub("", normal) if self.currency else normal
+
+
+class WholeWordIndex(AnswerIndex):
+    """Many texts searched as one: a single search for each answer, however many texts there are."""
+
+    def __init__(self, rule: WholeWordMatcher, texts: Sequence[str]) -> None:
+        self._rule = rule
+        self._texts = [rule.normal(text) for text in texts]
+        self._joined = _SEPARATOR.join(self._texts)
+        lengths = [len(text) + len(_SEPARATOR) for text in self._texts]
+        self._starts: list[int] = np.cumsum([0, *lengths[:-1]]).tolist() if lengths else []
+
+    def holders(self, answer: str) -> Ints:
+        """The texts that hold the answer."""
+        normal = self._rule.normal(answer).strip()
+        found = set(self._containing(normal)) if normal else set()
+        if self._rule.currency and normal.strip(_SIGNS) != normal:
+            found.update(self._containing(normal.strip(_SIGNS).strip(), unsigned=True))
+        if self._rule.fuzzy:
+            found.update(self._sharing(normal).tolist())
+        return np.array(sorted(found), dtype=np.int64)
+
+    def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
+        """The place of the first text in the order that holds the answer."""
+        places = np.flatnonzero(np.isin(order, self.holders(answer)))
+        return int(places[0]) + 1 if len(places) else None
+
+    def _containing(self, answer: str, *, unsigned: bool = False) -> Iterator[int]:
+        """The texts that hold these very words; ``unsigned``: with no currency sign beside them."""
+        if not answer:
+            return
+        joined, starts = self._joined, self._starts
+        place = joined.find(answer)
+        while place >= 0:
+            end = place + len(answer)
+            if is_whole_word(joined, place, end) and not (unsigned and _signed(joined, place, end)):
+                text = bisect_right(starts, place) - 1
+                yield text
+                if text + 1 == len(starts):
+                    return
+                place = joined.find(answer, starts[text + 1])
+            else:
+                place = joined.find(answer, place + 1)
+
+    def _sharing(self, answer: str) -> Ints:
+        """The texts that have enough of the answer's words."""
+        words = set(_WORD.findall(answer))
+        lists = [self._texts_with[word] for word in words if word in self._texts_with]
+        if not lists:
+            return np.zeros(0, dtype=np.int64)
+        shared = np.bincount(np.concatenate(lists), minlength=len(self._texts))
+        return np.flatnonzero((shared > 0) & (shared / len(words) >= self._rule.threshold))
+
+    @cached_property
+    def _texts_with(self) -> dict[str, list[int]]:
+        """For each word the texts that have it."""
+        found: dict[str, list[int]] = {}
+        for index, text in enumerate(self._texts):
+            for word in set(_WORD.findall(text)):
+                found.setdefault(word, []).append(index)
+        return found
+
+
+def _signed(text: str, start: int, end: int) -> bool:
+    return text[max(start - 1, 0) : start] in set(_SIGNS) or text[end : end + 1] in set(_SIGNS)

@@ -1,0 +1,261 @@
+"""What is tried, and how it is judged: the grid, the baseline, the matcher, the folds and the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+from equipoise.domains.fair.chunk_index import ChunkingParams
+from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
+from equipoise.domains.fair.model_result import METRIC, OPTIMISTIC
+from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.models.chunking import CHUNKERS
+from equipoise.models.tokenizers import tokenizer_for
+from equipoise.tuning.grid import Params, overlap_fits, parameter_grid
+
+CHUNK_SIZES = (256, 384, 512)
+OVERLAPS = (25, 50, 100)
+TOP_KS = (5, 10, 15)
+BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
+"""What people use who tune nothing."""
+
+MOST_RETRIEVED = 0.1
+"""The default grid retrieves no more than this share of a document, so that the chance level stays low."""
+SMALLEST_CHUNK, CHUNK_STEP = 32, 8
+
+REPEATS = 100
+"""The score of one split depends on the split. With 100 the verdict hardly depends on the seed any more."""
+
+UNANSWERABLE_POLICIES = ("refuse", "zero", "skip")
+"""What to do with a question whose answer the document does not hold."""
+
+
+@dataclass(frozen=True)
+class FairConfig:
+    """One comparison, apart from its models, document and questions. Make it with ``checked_settings``.
+
+    Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
+    number up to the largest of ``top_ks``, and only what retrieves no more than ``budget`` tokens a
+    question, on average, may be chosen. One fold is no nesting: what is best on all questions is scored on
+    the same. The questions are split into folds ``repeats`` times, and scores are means over these splits.
+    """
+
+    chunk_sizes: tuple[int, ...] = CHUNK_SIZES
+    overlaps: tuple[int, ...] = OVERLAPS
+    top_ks: tuple[int, ...] = TOP_KS
+    chunkers: tuple[str, ...] = ("fixed",)
+    baseline: tuple[ChunkingParams, int] = (ChunkingParams("fixed", 512, 50), 10)
+    matcher: str = "words"
+    budget: float | None = None
+    folds: int = 5
+    repeats: int = REPEATS
+    seed: int = 0
+    absent: str = "refuse"
+    tokenizer: Any = None
+    test: str = "randomisation"
+    defaults: frozenset[str] = frozenset()
+    """Which of chunk_sizes, overlaps, top_ks and baseline were not given: they may be fitted to the data."""
+
+    @property
+    def chunkings(self) -> tuple[ChunkingParams, ...]:
+        """Every way to cut the documents that the grid has, in its order."""
+        found: list[ChunkingParams] = []
+        for name in self.chunkers:
+            overlaps = self.overlaps if "overlap" in _fields(name) else (0,)
+            axes = {"chunk_size": self.chunk_sizes, "overlap": overlaps}
+            points = parameter_grid(valid=overlap_fits, **axes)
+            found += [ChunkingParams(name, **point) for point in points]  # type: ignore[arg-type]
+        return tuple(found)
+
+    @property
+    def nested(self) -> bool:
+        """Whether questions are scored by what was chosen without them."""
+        return self.folds > 1
+
+    @property
+    def metric(self) -> str:
+        """What the figure of a model is called."""
+        return METRIC if self.nested else OPTIMISTIC
+
+    @property
+    def joins(self) -> bool:
+        """Whether retrieved chunks are read as one text, so that no border cuts an answer."""
+        return matcher_of(self.matcher).joins
+
+    @property
+    def tokenizer_name(self) -> str:
+        """What a token is, in chunk sizes, overlaps, budgets and costs."""
+        return tokenizer_for(self.tokenizer).name
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
+        """The values that each parameter was tuned over."""
+        return {
+            "chunker": self.chunkers,
+            "chunk_size": self.chunk_sizes,
+            "overlap": self.overlaps,
+            "top_k": self.top_ks,
+        }
+
+    @property
+    def depth(self) -> int:
+        """How many chunks a search must return to serve every configuration."""
+        return max(*self.top_ks, self.baseline[1])
+
+    @property
+    def tried_ks(self) -> tuple[int, ...]:
+        """The top_k axis of the grid."""
+        return self.top_ks if self.budget is None else tuple(range(1, max(self.top_ks) + 1))
+
+    def params(self, chunking: ChunkingParams, top_k: int) -> dict[str, Any]:
+        """A configuration as results name it; the chunker is named where there is a choice."""
+        named = {} if self.chunkers == ("fixed",) and chunking.chunker == "fixed" else {"chunker": chunking.chunker}
+        return named | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides the figures of one model, apart from the texts and the model."""
+        said = {
+            "chunkings": [repr(each) for each in self.chunkings],
+            "top_ks": self.top_ks,
+            "baseline": repr(self.baseline),
+            "matcher": self.matcher,
+            "budget": self.budget,
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "tokenizer": self.tokenizer_name,
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def checked_settings(
+    *,
+    chunk_sizes: Iterable[int] | None = None,
+    overlaps: Iterable[int] | None = None,
+    top_ks: Iterable[int] | None = None,
+    chunkers: Iterable[str] = ("fixed",),
+    baseline_params: Mapping[str, Any] | None = None,
+    budget: float | None = None,
+    folds: int | None = 5,
+    repeats: int = REPEATS,
+    absent: str = "refuse",
+    **others: Any,
+) -> FairConfig:
+    """The settings, when they can be: every mistake is an error that names it.
+
+    >>> checked_settings(chunk_sizes=[64, 32], overlaps=[32]).chunkings
+    (ChunkingParams(chunker='fixed', chunk_size=64, overlap=32),)
+    """
+    if absent not in UNANSWERABLE_POLICIES:
+        hint = did_you_mean(absent, UNANSWERABLE_POLICIES) or f"choose {', '.join(UNANSWERABLE_POLICIES)}"
+        raise ParameterError(f"absent={absent!r} is no way to treat an absent answer", hint=hint)
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0):
+        raise ParameterError(f"a budget of {budget!r} tokens buys nothing", hint="give a positive number")
+    made = FairConfig(
+        chunk_sizes=_wholes("chunk_sizes", chunk_sizes, CHUNK_SIZES, 1),
+        overlaps=_wholes("overlaps", overlaps, OVERLAPS, 0),
+        top_ks=_wholes("top_ks", top_ks, TOP_KS, 1),
+        chunkers=_chunkers(chunkers),
+        baseline=_baseline(baseline_params),
+        defaults=frozenset(
+            name
+            for name, given in (
+                ("chunk_sizes", chunk_sizes),
+                ("overlaps", overlaps),
+                ("top_ks", top_ks),
+                ("baseline", baseline_params),
+            )
+            if given is None
+        ),
+        budget=budget,
+        folds=1 if folds is None else _whole("folds", folds, 1),
+        repeats=_whole("repeats", repeats, 1),
+        absent=absent,
+        **others,
+    )
+    _ = made.chunkings  # a grid without a single valid point is refused now, not after the first model
+    return made
+
+
+def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
+    """The settings with default values that suit a document of so many tokens; given values stay.
+
+    The defaults suit a document of which they retrieve a tenth at most. For shorter ones chunk sizes,
+    overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults as they are.
+
+    >>> fitted = fitted_settings(checked_settings(overlaps=[0]), 10_000)
+    >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks
+    ((96, 136, 184), (0,), (2, 4, 5))
+    """
+    scale = sqrt(min(1.0, MOST_RETRIEVED * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
+    if scale == 1.0 or settings.joins:
+        return settings
+
+    def chunk_size(size: int) -> int:
+        return max(SMALLEST_CHUNK, CHUNK_STEP * round(size * scale / CHUNK_STEP))
+
+    def depth(k: int) -> int:
+        return max(1, round(k * scale))
+
+    chunking, top_k = settings.baseline
+    size, overlap = chunk_size(chunking.chunk_size), round(chunking.overlap * scale)
+    fitted = {
+        "chunk_sizes": tuple(dict.fromkeys(map(chunk_size, CHUNK_SIZES))),
+        "overlaps": tuple(dict.fromkeys(round(each * scale) for each in OVERLAPS)),
+        "top_ks": tuple(dict.fromkeys(map(depth, TOP_KS))),
+        "baseline": (replace(chunking, chunk_size=size, overlap=overlap), depth(top_k)),
+    }
+    return replace(settings, **{name: fitted[name] for name in settings.defaults})  # type: ignore[arg-type]
+
+
+def _baseline(params: Mapping[str, Any] | None) -> tuple[ChunkingParams, int]:
+    given: Params = {**BASELINE, **(params or {})}
+    known = (*BASELINE, "chunker")
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+            raise ParameterError(f"the baseline has no parameter {name!r}", hint=hint)
+    (name,) = _chunkers([given.get("chunker", "fixed")])
+    size, overlap = _whole("chunk_size", given["chunk_size"], 1), _whole("overlap", given["overlap"], 0)
+    (point,) = parameter_grid(valid=overlap_fits, chunk_size=[size], overlap=[overlap])
+    return ChunkingParams(name, **point), _whole("top_k", given["top_k"], 1)  # type: ignore[arg-type]
+
+
+def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names)
+    for name in found:
+        if name not in CHUNKERS:
+            raise UnknownNameError.of("chunker", str(name), CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
+    if not found:
+        raise ParameterError("no chunker was named", hint=f"known: {', '.join(CHUNKERS)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _fields(chunker: str) -> tuple[str, ...]:
+    return tuple(CHUNKERS[chunker].__dataclass_fields__)
+
+
+def _wholes(name: str, given: Iterable[Any] | None, usual: tuple[int, ...], least: int) -> tuple[int, ...]:
+    if given is None:
+        return usual
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ParameterError(f"{name} is {given!r}, and not a list", hint=f"write {name}={list(usual)}")
+    values = tuple(_whole(name, value, least) for value in given)
+    if not values:
+        raise ParameterError(f"{name} is an empty list", hint=f"leave it out for {list(usual)}")
+    return tuple(dict.fromkeys(values))
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        whole = value.__index__()
+    except AttributeError:
+        whole = None
+    if whole is None or isinstance(value, bool) or whole < least:
+        raise ParameterError(f"{name} has {value!r}; it must be a whole number of {least} or more")
+    return int(whole)

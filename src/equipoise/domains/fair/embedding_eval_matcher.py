@@ -1,0 +1,282 @@
+"""The rule "source": what the package embedding-eval 0.2.0 counts as answered, to match its figures.
+
+It reads the retrieved texts as one, so an answer may span two of them; it knows no word borders; and it also
+accepts texts that have most of the answer's words, or words like them, anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts, WholeWordMatcher
+from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ints
+
+# Which texts have a word, or one that the rule "source" takes for a form of it.
+
+_SHORTEST_STEM_SOURCE = 4
+
+
+def is_word_form(word: str, other: str) -> bool:
+    """Whether ``other``, a word of a text, counts as a form of ``word``, a word of an answer.
+
+    It does when it contains the word, when it begins with the word less its final s, or, from four letters
+    on, when the word begins with it less its own final s.
+
+    >>> is_word_form("observe", "observes"), is_word_form("perspectives", "perspective"), is_word_form("cat", "dog")
+    (True, True, False)
+    """
+    return (
+        word in other
+        or other.startswith(word.rstrip("s"))
+        or (len(other) >= _SHORTEST_STEM_SOURCE and word.startswith(other.rstrip("s")))
+    )
+
+
+class WordFormIndex:
+    """The words of many texts, laid out so that forms of a word are looked up, not compared one by one."""
+
+    def __init__(self, texts: Sequence[Collection[str]], *, forms: bool) -> None:
+        self._count = len(texts)
+        self._forms = forms
+        owners: dict[str, list[int]] = {}
+        for index, words in enumerate(texts):
+            for word in set(words):
+                owners.setdefault(word, []).append(index)
+        self._words = sorted(owners)
+        self._owners = [owners[word] for word in self._words]
+        self._joined = " ".join(self._words)
+        self._starts = np.cumsum([0, *(len(word) + 1 for word in self._words)]).tolist()
+        self._by_stem: dict[str, list[int]] = {}
+        for index, word in enumerate(self._words):
+            if len(word) >= _SHORTEST_STEM_SOURCE:
+                self._by_stem.setdefault(word.rstrip("s"), []).append(index)
+        self._known: dict[str, Bools] = {}
+
+    def texts_with(self, word: str) -> Bools:
+        """For each text, whether it has the word or, where ``forms`` count, a form of it."""
+        if word not in self._known:
+            found = np.zeros(self._count, dtype=np.bool_)
+            for index in self._matching(word):
+                found[self._owners[index]] = True
+            self._known[word] = found
+        return self._known[word]
+
+    def _matching(self, word: str) -> Iterator[int]:
+        if not self._forms:
+            place = bisect_left(self._words, word)
+            if self._words[place : place + 1] == [word]:
+                yield place
+            return
+        yield from self._containing(word)
+        stem = word.rstrip("s")
+        for index in range(bisect_left(self._words, stem), len(self._words)):
+            if not self._words[index].startswith(stem):
+                break
+            yield index
+        for length in range(len(word) + 1):
+            yield from self._by_stem.get(word[:length], ())
+
+    def _containing(self, word: str) -> Iterator[int]:
+        place = self._joined.find(word)
+        while place >= 0:
+            index = bisect_right(self._starts, place) - 1
+            yield index
+            place = self._joined.find(word, self._starts[index + 1])
+
+
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_MARKS = re.compile("[®™©]")
+_SIGNS = "$€£¥"
+_SPACE_AFTER_SIGN = re.compile(rf"(?<=[{_SIGNS}])\s+")
+_OPEN_END = re.compile(rf"[{_SIGNS}]\s*\Z")
+PASS_SCORE = 0.5
+"""From this score on a question counts as answered."""
+
+
+@dataclass(frozen=True)
+class EmbeddingEvalMatcher(AnswerMatcher):
+    """The source's rule with the source's options, by their names there and with the values it runs with.
+
+    >>> rule = EmbeddingEvalMatcher()
+    >>> rule.holds("art", "party"), rule.holds("65%", "It rose by 165%.")
+    (True, True)
+    >>> rule.first_hit("rye and wheat", ["a field of rye", "and wheat"])
+    2
+    """
+
+    kind = "source"
+    joins = True
+
+    case_sensitive: bool = False
+    normalize_whitespace: bool = True
+    partial_match_threshold: float = 0.8
+    fuzzy_word_match: bool = True
+    normalize_currency: bool = True
+
+    def shelve(self, texts: Sequence[str]) -> EmbeddingEvalIndex:
+        """The texts, normalised, with their words."""
+        return EmbeddingEvalIndex(self, texts)
+
+    def normal(self, text: str) -> str:
+        """The form in which the source compares: the order of the steps is its own."""
+        text = text.translate(_QUOTES)
+        text = text if self.case_sensitive else text.lower()
+        text = _SPACE_AFTER_SIGN.sub("", text) if self.normalize_currency else text
+        text = _MARKS.sub("", text)
+        return " ".join(text.split()) if self.normalize_whitespace else text
+
+    def wordings(self, answer: str) -> list[str]:
+        """The normalised answer, and the same without a currency sign in front."""
+        normal = self.normal(answer)
+        return [normal, normal[1:]] if self.normalize_currency and normal[:1] in set(_SIGNS) else [normal]
+
+    def score(self, answer: str, texts: Sequence[str]) -> float:
+        """1 where the texts, joined, hold the answer; else the share of its words there, if large enough."""
+        if not texts:
+            return 0.0
+        joined = self.normal(" ".join(texts))
+        wordings = self.wordings(answer)
+        if any(wording in joined for wording in wordings):
+            return 1.0
+        words, there = set(wordings[0].split()), set(joined.split())
+        matched = sum(word in there or self._has_form(word, there) for word in words)
+        share = matched / len(words) if words else 0.0
+        return share if share >= self.partial_match_threshold else 0.0
+
+    def _has_form(self, word: str, words: set[str]) -> bool:
+        return self.fuzzy_word_match and any(is_word_form(word, other) for other in words)
+
+    def words_needed(self, words: int) -> int:
+        """How many of an answer's words make it count as answered; more than there are if none would do."""
+        limit = max(self.partial_match_threshold, PASS_SCORE)
+        return next((few for few in range(1, words + 1) if few / words >= limit), words + 1)
+
+
+class EmbeddingEvalIndex(AnswerIndex):
+    """Texts normalised one by one: joined, they are the normal form of the texts joined.
+
+    A text that ends in a currency sign is the exception, because the sign closes up with the next text.
+    Orders with such a text in them are read the slow way.
+    """
+
+    def __init__(self, rule: EmbeddingEvalMatcher, texts: Sequence[str]) -> None:
+        self._rule = rule
+        self._texts = list(texts)
+        self._normal = [rule.normal(text) for text in texts]
+        self._open = [rule.normalize_currency and bool(_OPEN_END.search(text)) for text in texts]
+
+    def holders(self, answer: str) -> Ints:
+        """The texts that hold the answer, each by itself."""
+        wordings = self._rule.wordings(answer)
+        found: Bools = np.zeros(len(self._normal), dtype=np.bool_)
+        for wording in wordings:
+            found |= np.array([wording in text for text in self._normal], dtype=np.bool_)
+        parts = self._words_of(wordings[0])
+        if len(parts.there):
+            found |= parts.there.sum(axis=0) >= parts.needed
+        return np.flatnonzero(found)
+
+    def parts(self, answer: str) -> AnswerParts:
+        """The words of the answer: most of them are enough, in whatever texts they are."""
+        return self._words_of(self._rule.wordings(answer)[0])
+
+    def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
+        """The least number of texts, taken in this order, that the source would accept."""
+        places = np.asarray(order, dtype=np.int64)
+        if any(self._open[place] for place in places[:-1].tolist()):
+            texts = [self._texts[place] for place in places.tolist()]
+            counts = range(1, len(texts) + 1)
+            return next((few for few in counts if self._rule.score(answer, texts[:few]) >= PASS_SCORE), None)
+        wordings = self._rule.wordings(answer)
+        hits = [self._exact_hit(wordings, places), self._words_hit(wordings[0], places)]
+        return min((hit for hit in hits if hit is not None), default=None)
+
+    def _exact_hit(self, wordings: Sequence[str], order: Ints) -> int | None:
+        """The text in which the first occurrence of a wording ends."""
+        texts = [self._normal[place] for place in order.tolist()]
+        if self._rule.normalize_whitespace:
+            gaps = [bool(text) for text in texts]
+            joined = " ".join(filter(None, texts))
+        else:
+            gaps = [True] * len(texts)
+            joined = " ".join(texts)
+        ends = np.cumsum([len(text) + gap for text, gap in zip(texts, gaps, strict=True)]) - 1
+        ends = np.maximum(ends, 0).tolist()
+        places = [(joined.find(wording), len(wording)) for wording in wordings]
+        last = min((place + length for place, length in places if place >= 0), default=None)
+        return None if last is None or not texts else bisect_left(ends, last) + 1
+
+    def _words_hit(self, answer: str, order: Ints) -> int | None:
+        """The text that brings the last word of those that are enough."""
+        parts = self._words_of(answer)
+        if parts.needed > len(parts.there) or not len(order):
+            return None
+        there = parts.there[:, order]
+        first = np.where(there.any(axis=1), there.argmax(axis=1) + 1, len(order) + 1)
+        hit = int(np.sort(first)[parts.needed - 1])
+        return hit if hit <= len(order) else None
+
+    def _words_of(self, normal: str) -> AnswerParts:
+        words = set(normal.split())
+        there = np.array([self._vocabulary.texts_with(word) for word in words], dtype=np.bool_)
+        return AnswerParts(there.reshape(len(words), len(self._normal)), self._rule.words_needed(len(words)))
+
+    @cached_property
+    def _vocabulary(self) -> WordFormIndex:
+        return WordFormIndex([text.split() for text in self._normal], forms=self._rule.fuzzy_word_match)
+
+
+# The matching rules by their names.
+
+__all__ = ["MATCHERS", "AnswerIndex", "AnswerMatcher", "answer_matcher"]
+
+MATCHERS: dict[str, type[WholeWordMatcher] | type[EmbeddingEvalMatcher]] = {
+    "words": WholeWordMatcher,
+    "source": EmbeddingEvalMatcher,
+}
+
+
+def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> AnswerMatcher:
+    """The rule of this name with these options; an unknown name or option gets a did-you-mean.
+
+    ``words`` takes ``currency``, ``fuzzy`` and ``threshold``; ``source`` takes the options of the source's
+    evaluator. A rule that is made already is returned as it is.
+
+    >>> answer_matcher("words", currency=True).holds("$5", "It costs 5 dollars.")
+    True
+    """
+    if isinstance(name, AnswerMatcher):
+        if options:
+            raise ParameterError(
+                f"the rule {name.name} is made already and takes no options", hint="give them with its name"
+            )
+        return name
+    if name not in MATCHERS:
+        raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
+    known = {field.name: field for field in fields(MATCHERS[name])}
+    for option, value in options.items():
+        if option not in known:
+            hint = did_you_mean(option, known) or f"it takes {', '.join(known)}"
+            raise ParameterError(f"the matcher {name} has no option {option!r}", hint=hint)
+        _require(name, option, value, share=isinstance(known[option].default, float))
+    return MATCHERS[name](**options)  # type: ignore[arg-type]
+
+
+def _require(name: str, option: str, value: object, *, share: bool) -> None:
+    """Options are switches, but for the shares of words, which lie between 0 and 1."""
+    if share:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1:  # type: ignore[operator]
+            raise ParameterError(f"{option} of the matcher {name} is {value!r}; it is a share from 0 to 1")
+    elif not isinstance(value, bool):
+        raise ParameterError(f"{option} of the matcher {name} is {value!r}; it is True or False")

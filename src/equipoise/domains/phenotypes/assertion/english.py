@@ -1,0 +1,262 @@
+"""English rules, in the manner of ConText (Harkema et al., Journal of Biomedical Informatics 42, 2009)."""
+
+from __future__ import annotations
+
+from equipoise.domains.phenotypes.assertion.rules import (
+    STATEMENT_START,
+    Assertion,
+    AssertionRules,
+    CueDirection,
+    CueGroup,
+)
+
+_SEEN = (
+    "(?:seen|present|observed|noted|found|detected|reported|evident|apparent|identified|elicited|demonstrated"
+    "|documented|recorded|visible|confirmed|experienced|described|appreciated)"
+)
+_WAS = "(?:is|are|was|were|has been|have been|had been|being|has|have|had)"
+_NORMAL = "(?:normal|unremarkable|within normal limits|intact)"
+"""Of a hearing that is normal, a hearing abnormality is denied."""
+_SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
+_RELATIVE = (
+    "(?:(?:grand|half-?|step|great-?grand)?(?:mother|father|parents?|brothers?|sisters?|sons?|daughters?)"
+    "|siblings?|aunts?|uncles?|cousins?|nieces?|nephews?|relatives)"
+)
+_OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
+_WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|two|three|several|other) )*"
+_REPORTS = (
+    "(?:reports?|reported|notices?|noticed|notes?|noted|states?|stated|says|said|describes?|described|denies"
+    "|denied|observed|saw|mentions?|mentioned|thinks?|thought|believes?|believed|worries|worried|brought"
+    r"|(?:is|are|was|were|became) (?:\w+ )?(?:worried|concerned|anxious|alarmed)(?: (?:about|by))?)"
+)
+_FAMILY = "(?:family (?:medical )?history|family|FH|FHx)"
+_BARE = (
+    "negative",
+    "unremarkable",
+    "non-?contributory",
+    "not contributory",
+    "not significant",
+    "none",
+    "nil",
+    "unknown",
+    "normal",
+)
+
+_CLAUSES = (
+    "(?:who|which|that)",
+    "has",
+    "had",
+    "have",
+    "shows?",
+    "showed",
+    "presents?(?: with)?",
+    "presented(?: with)?",
+    "developed",
+    "exhibits?",
+    "exhibited",
+    "reveals?",
+    "revealed",
+    "demonstrate[sd]",
+    "reports?",
+    "complains?",
+    "s?he (?:is|was)",
+)
+"""Verbs and words that begin another statement about the patient."""
+
+_PATIENT = (
+    "(?:the|our|this|index) (?:patient|proband|case|child|boy|girl|infant|baby)(?!['’]s)",
+    "patient(?!['’]s)",
+    "propositus",
+    "proposita",
+)
+
+ENGLISH_RULES = AssertionRules(
+    cues=(
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            (
+                "no",
+                f"no (?:(?:clear|definite|further|other|obvious|clinical|prior|past) )?{_SIGN} (?:of|for)",
+                "no (?:suspicion|suggestion) of",
+                "no longer(?: (?:ha(?:s|ve|d|ving)|shows?|experiences?|suffers? from|presents? with))?",
+                rf"{STATEMENT_START}(?:not {_SEEN}|absent|denied|negative)\s*:",
+                "not",
+                "not (?:have|had|having|show|shown|develop|developed|exhibit|present with|reveal)",
+                "cannot",
+                "n[’']t (?:have|show|develop)",
+                "(?:do|does|did|has|have|had|is|was|were)n[’']t(?: (?:have|had|show|develop))?",
+                "without(?: (?:any|evidence of|signs? of))?",
+                "den(?:y|ies|ied|ying)",
+                "negative for",
+                "free (?:of|from)",
+                "never(?: (?:had|has|developed|showed|experienced))?",
+                "neither",
+                "nor",
+                "none of",
+                "fail(?:s|ed) to (?:show|reveal|demonstrate|develop)",
+                "rul(?:es|ed) out(?: for)?",
+                "exclud(?:es|ed|ing)",
+            ),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("(?:the )?absence of", "lack(?:s|ed|ing)?(?: of)?"),
+            part_of_term=True,
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.BACKWARD,
+            (
+                f"(?:{_WAS} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
+                f"(?:{_WAS} )?no longer (?:{_SEEN}|occur(?:s|red|ring)?|an issue)",
+                f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
+                f"{_WAS} (?:also )?(?:absent|negative(?! for)|denied|excluded|lacking|missing)",
+                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf":\s*{_NORMAL}",
+                "did not (?:occur|develop|appear|recur)",
+                "do(?:es)? not (?:occur|exist)",
+                r":\s*(?:no|none|absent|denied|negative)(?=\s*(?:[.,;\n]|\Z))",
+                r"\([-−–]\)",
+            ),
+        ),
+        CueGroup(
+            Assertion.UNCERTAIN,
+            CueDirection.FORWARD,
+            (
+                "possibl[ey]",
+                "probabl[ey]",
+                "presum(?:ed|ably|ptive)",
+                "perhaps",
+                "suspected",
+                "suspicious (?:for|of)",
+                "suspicion (?:of|for)",
+                "concern for",
+                "questionable",
+                "equivocal",
+                "suggestive of",
+                "(?:may|might|could) (?:have|be|represent|indicate|reflect)",
+                "likely",
+                "unlikely",
+                "cannot (?:exclude|rule out)",
+                "not (?:ruled out|excluded|certain)",
+                "unclear (?:if|whether)",
+                "with or without",
+                "differential diagnos[ie]s(?: includes?)?",
+            ),
+        ),
+        CueGroup(
+            Assertion.UNCERTAIN,
+            CueDirection.BACKWARD,
+            (
+                "(?:cannot|can not|could not) be (?:ruled out|excluded)",
+                f"(?:{_WAS} )?not (?:been )?(?:ruled out|excluded)",
+                f"(?:{_WAS}|remains?) (?:also )?(?:possible|probable|likely|unlikely|suspected|questionable"
+                "|uncertain|unclear|unconfirmed|equivocal|doubtful)",
+                "(?:may|might|could) be (?:present|possible)",
+                f"{_WAS} (?:also )?considered(?=\\s*(?:[.,;]|\\Z))",
+                r"\((?:likely|possible|probable|suspected|questionable|\?)\)",
+            ),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.SECTION,
+            (rf"{_FAMILY}\s*:",),
+        ),
+        # A heading with a bare result speaks of nothing behind it.
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.FORWARD,
+            (rf"{_FAMILY}\s*:\s*(?:{'|'.join(_BARE)})(?=\s*(?:[.;\n]|\Z))",),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.FORWARD,
+            (
+                "family history(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable|negative))?"
+                "(?: (?:of|for))?",
+                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
+                f"(?:maternal|paternal) {_RELATIVE}",
+                f"(?:an?|one|two|another) {_WHICH}{_RELATIVE}(?= (?:has|had|have|is|was|were))",
+                # Without an article only where a sentence begins: a mother and her son may be the patients.
+                f"{STATEMENT_START}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also)|:)",
+            ),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.BOTH,
+            (
+                f"in (?:{_OF_PATIENT}|an?|one|two|three|several) {_WHICH}{_RELATIVE}",
+                "(?:runs? |in|on) (?:in )?(?:the|his|her|their) (?:family|(?:maternal|paternal) side)",
+            ),
+        ),
+        CueGroup(
+            Assertion.HYPOTHETICAL,
+            CueDirection.FORWARD,
+            (
+                "if",
+                "unless",
+                "in case of",
+                "in the event of",
+                f"{STATEMENT_START}should",
+                "should (?:he|she|they|the (?:patient|child)|there be)(?: (?:develop|have|experience))?",
+                "(?:at )?(?:(?:increased|high|higher|elevated) )?risk(?: factors?)? (?:of|for)",
+                "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",
+                "surveillance for",
+                "to (?:exclude|rule out|prevent|look for)",
+                "(?:please )?rule out",
+                "please exclude",
+                "r/o",
+                "prevent(?:s|ing|ion of)",
+                "prophyla(?:xis|ctic)(?: (?:for|against|of))?",
+                "return (?:for|with)",
+                "(?:warned|counsell?ed|educated|advised) (?:about|of|regarding|on)",
+            ),
+        ),
+        CueGroup(
+            Assertion.HYPOTHETICAL,
+            CueDirection.BACKWARD,
+            ("(?:should|were to) (?:occur|develop|recur|arise)",),
+        ),
+    ),
+    pseudo=(
+        r"no\.?\x20?\d+",
+        "no (?:significant |interval |further )?(?:change|increase|decrease|improvement|progression)s?",
+        r"no (?:\w+ ){0,3}(?:doubt|cause|reason|treatment|therapy)",
+        "without (?:a )?(?:doubt|difficulty|cause|treatment|therapy)",
+        "not (?:only|necessarily|just|merely|solely|surprisingly)",
+        "gram[- ]negative",
+        "as likely as not",
+        f"(?:{_OF_PATIENT} )?{_RELATIVE} (?:also )?{_REPORTS}(?: that)?",
+        f"(?:according to|reported by|noticed by|noted by) {_OF_PATIENT} {_RELATIVE}",
+        "risk of bias",
+    ),
+    ends=(
+        "but",
+        "however",
+        "although",
+        "though",
+        "except(?: for)?",
+        "apart from",
+        "aside from",
+        "other than",
+        "yet",
+        "whereas",
+        "while",
+        "nevertheless",
+        "nonetheless",
+        "besides",
+        "due to",
+        "because(?: of)?",
+        "secondary to",
+        "caused by",
+        "and (?:with|is|was|has|had|shows?|showed)",
+    ),
+    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    | {Assertion.FAMILY_HISTORY: (*_PATIENT, "s?he")},
+    joining=("and", "or", "nor", "and/or", "as well as"),
+    said=(f"{_WAS} (?:(?:also|clearly|still|now) )*{_SEEN}", "present"),
+    patient=_PATIENT,
+    bare=_BARE,
+)

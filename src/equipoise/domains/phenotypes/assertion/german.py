@@ -1,0 +1,227 @@
+"""German rules, in the manner of ConText; a verb at the end of the clause looks back at what it denies."""
+
+from __future__ import annotations
+
+from equipoise.domains.phenotypes.assertion.rules import (
+    STATEMENT_START,
+    Assertion,
+    AssertionRules,
+    CueDirection,
+    CueGroup,
+)
+
+_SEEN = (
+    "(?:nachweisbar|nachgewiesen|vorhanden|gesehen|beobachtet|bekannt|festgestellt|gefunden|erkennbar|sichtbar"
+    "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar)"
+)
+_NORMAL = "(?:normal|unauffällig|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
+"""Of a hearing that is normal, a hearing abnormality is denied."""
+_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
+_RELATIVE = (
+    "(?:(?:Groß|Ur-?groß|Halb|Stief)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
+    "|Eltern|Mutter|Vaters?|Schwestern?|Bruders?|Brüdern?|Geschwistern?|Tanten?|Onkels?|Cousins?|Cousinen?"
+    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?)"
+)
+_OF_PATIENT = "(?:die|der|den|dem|das|des|seine[rnms]?|ihre[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
+_WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei)[rnms]? )*"
+_REPORTS = (
+    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt|verneint|verneinen"
+    r"|(?:ist|sind|war|waren) (?:\w+ )?besorgt(?: (?:wegen|über|um))?"
+    "|sorgt(?:e|en)? sich(?: (?:wegen|um))?|mach(?:t|en|te|ten) sich Sorgen(?: (?:wegen|um))?)"
+)
+_FAMILY = "(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)"
+_BARE = ("negativ", "unauffällig", "leer", "keine", "blande", "unbekannt", "o\\.\\s?B\\.", "normal")
+_ENDED = r"(?=\s*[.,;)]|\s*\Z)"
+
+_CLAUSES = (
+    "hat",
+    "hatte",
+    "hatten",
+    "zeigte?",
+    "es (?:besteht|bestehen|bestand|bestanden|fand(?:en)? sich)",
+    "leidet",
+    "litt",
+    "präsentierte?",
+    "(?:er|sie) (?:ist|war)",
+)
+"""Verbs that begin another statement about the patient."""
+
+_PATIENT = (
+    "(?:(?:der|die|den|dem|unsere?|diese[rsnm]?) )?Patient(?:in|en)?",
+    "(?:(?:der|die) )?Proband(?:in)?",
+    "(?:das|dieses) Kind",
+    "(?:der|dieser) Junge",
+    "(?:das|dieses) Mädchen",
+)
+
+GERMAN_RULES = AssertionRules(
+    cues=(
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            (
+                "keine?[rnms]?",
+                "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
+                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
+                " (?:auf|für|von|einer?|eines)",
+                "nicht",
+                "nicht mehr",
+                rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
+                "ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",
+                "nie(?:mals)?",
+                "weder",
+                "frei von",
+                "negativ (?:für|auf)",
+                "verneint(?:e[n]?)?",
+                "Ausschluss (?:von|eines|einer)",
+            ),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("Fehlen (?:von|des|der|eines|einer)",),
+            part_of_term=True,
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.BACKWARD,
+            (
+                f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig))? {_SEEN}(?: (?:werden|worden))?",
+                f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
+                f"{_WAS} (?:\\w+ )?verneint",
+                "verneint(?:e[n]?)? (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
+                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf":\s*{_NORMAL}",
+                "fehl(?:t|en|te|ten)",
+                "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht (?:mehr )?vor",
+                "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht (?:mehr )?auf",
+                "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
+                f" (?:nicht|nie|keine?[rns]?)(?: mehr)?{_ENDED}",
+                f"{_WAS} (?:nicht|nicht mehr|negativ|unauffällig und nicht){_ENDED}",
+                r":\s*(?:nein|keine?[rns]?|negativ|fehlend|verneint)(?=\s*(?:[.,;\n]|\Z))",
+                r"\([-−–]\)",
+            ),
+        ),
+        CueGroup(
+            Assertion.UNCERTAIN,
+            CueDirection.FORWARD,
+            (
+                "(?:dringender )?Verdacht auf",
+                r"V\.\s?a\.",
+                "V\\.?d\\.? auf",
+                "möglich(?:e[rnms]?|erweise)",
+                "vermutlich(?:e[rnms]?)?",
+                "vermutete[rnms]?",
+                "mutmaßlich(?:e[rnms]?)?",
+                "wahrscheinlich(?:e[rnms]?)?",
+                "unwahrscheinlich(?:e[rnms]?)?",
+                "fraglich(?:e[rnms]?)?",
+                "eventuell(?:e[rnms]?)?",
+                r"evtl\.",
+                "vielleicht",
+                "am ehesten",
+                "verdächtig auf",
+                "(?:unklar|fraglich),? ob",
+                "Differenzialdiagnosen?",
+            ),
+        ),
+        CueGroup(
+            Assertion.UNCERTAIN,
+            CueDirection.BACKWARD,
+            (
+                "(?:kann|können|konnte|konnten) (?:\\w+ )?nicht (?:sicher )?ausgeschlossen werden",
+                f"(?:{_WAS} )?nicht (?:sicher |ganz )?(?:auszuschließen|ausgeschlossen|ausschließbar|gesichert)",
+                f"{_WAS} (?:\\w+ )?(?:möglich|fraglich|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
+                f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen)",
+                r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
+            ),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.SECTION,
+            (rf"{_FAMILY}\s*:",),
+        ),
+        # A heading with a bare result speaks of nothing behind it.
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.FORWARD,
+            (rf"{_FAMILY}\s*:\s*(?:{'|'.join(_BARE)})(?=\s*(?:[.;\n]|\Z))",),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.FORWARD,
+            (
+                "Familienanamnese(?: (?:ist|war))?(?: (?:positiv|auffällig|negativ))?(?: (?:für|bezüglich))?",
+                "familienanamnestisch",
+                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
+                f"{STATEMENT_START}{_RELATIVE}(?= (?:hat|hatte|haben|mit|ist|war|leidet|litt)|:)",
+            ),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.BOTH,
+            (
+                f"(?:bei|von) (?:{_OF_PATIENT} )?{_WHICH}{_RELATIVE}",
+                "in (?:der|seiner|ihrer) Familie",
+                "(?:mütter|väter)licherseits",
+            ),
+        ),
+        CueGroup(
+            Assertion.HYPOTHETICAL,
+            CueDirection.FORWARD,
+            (
+                "falls",
+                "wenn",
+                "sollten?",
+                "im Falle?(?: (?:von|eines|einer))?",
+                "bei (?:erneutem |Wieder)?Auftreten (?:von|eines|einer)",
+                "(?:erhöhtes? )?Risiko (?:für|von|einer|eines)",
+                "Gefahr (?:von|einer|eines|der|des)",
+                "(?:zum|zur) (?:Ausschluss|Vermeidung|Vorbeugung|Prophylaxe)(?: (?:von|eines|einer|der|des))?",
+                "(?:Kontrollen?|Screening|Untersuchung|Überwachung|achten) (?:auf|hinsichtlich)",
+                "Prophylaxe (?:von|gegen|einer|eines)",
+            ),
+        ),
+    ),
+    pseudo=(
+        "nicht (?:nur|zuletzt|unbedingt|notwendigerweise)",
+        "keine?[rnms]? (?:wesentliche[rnms]? )?(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme)",
+        "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
+        "ohne (?:Ursache|Therapie|Behandlung|Zweifel|Schwierigkeiten)",
+        "gramnegativ(?:e[rnms]?)?",
+        f"(?:{_OF_PATIENT} )?{_RELATIVE} {_REPORTS}",
+        rf"(?:{_OF_PATIENT} )?(?:Sohn|Tochter|Kind) (?:\w+ )?Eltern",
+        f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
+    ),
+    ends=(
+        "aber",
+        "jedoch",
+        "sondern",
+        "obwohl",
+        "obgleich",
+        "außer",
+        "abgesehen von",
+        "allerdings",
+        "hingegen",
+        "dagegen",
+        "während",
+        "wobei",
+        "dennoch",
+        "trotz",
+        "wegen",
+        "aufgrund",
+        "bedingt durch",
+        "und (?:mit|ist|war|hat|hatte|zeigt|zeigte)",
+    ),
+    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    | {Assertion.FAMILY_HISTORY: (*_PATIENT, "(?:er|sie) selbst")},
+    joining=("und", "oder", "sowie", "bzw\\.", "noch", "und/oder"),
+    said=(
+        rf"{_WAS} (?:\w+ )?{_SEEN}",
+        "vorhanden",
+        f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
+        f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
+    ),
+    patient=_PATIENT,
+    bare=_BARE,
+)

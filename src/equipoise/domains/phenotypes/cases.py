@@ -1,0 +1,388 @@
+"""Cases: a text, and the terms of an ontology that it speaks of, from JSON, JSONL, CSV or Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
+from equipoise.io.json import parse_json
+from equipoise.io.tables import Table, format_of, read_table, table_of_json
+from equipoise.io.text import PathLike, display_path, open_text
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
+    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.scoring import RetrievedTerms
+    from equipoise.io.dataset import Value
+    from equipoise.types import Ids, Ints
+
+SAMPLES = ("english", "german")
+"""The cases that come with the program, by name."""
+EXPECTED_ID_COLUMNS = ("hpo_ids", "expected_hpo_ids", "term_ids", "expected_ids", "expected")
+"""Under which key the right terms may stand."""
+
+_IDS = ("id", "case_id")
+_LISTS = ("cases", "test_cases", "data")
+_EXAMPLE = '{"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"}'
+_SEPARATOR = re.compile(r"[;|,\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A text, the ids of the terms that should be found, its language, and what else is known of it."""
+
+    id: str
+    text: str
+    expected: tuple[str, ...]
+    language: str = ""
+    slices: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, Value]:
+        """The language, where it is known, and the slices: what cases can be told apart by."""
+        return ({"language": self.language} if self.language else {}) | dict(self.slices)
+
+
+def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
+    """Checked cases from dicts as a test file holds them, or from cases made already.
+
+    >>> check_cases([{"text": "She faints", "hpo_ids": ["HP:0001279"], "language": "en"}])[0].expected
+    ('HP:0001279',)
+    """
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InputError(f"the cases are a {type(rows).__name__}, not a list", hint=f"give [{_EXAMPLE}, ...]")
+    plain = [_plain(row) for row in rows]
+    for place, row in enumerate(plain, start=1):
+        if not isinstance(row, dict):
+            raise FormatError(f"case {place} is a {type(row).__name__}", hint=f"write {_EXAMPLE}")
+    if not plain:
+        raise InputError("there are no cases", hint=f"give at least one {_EXAMPLE}")
+    return _checked(Table("the list of cases", plain, range(1, len(plain) + 1)))
+
+
+def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ...]:
+    """The cases of a .json, .jsonl, .csv, .tsv or .parquet file, or of a sample: ``english``, ``german``.
+
+    A case has a ``text`` and the ids of its terms, a list under ``hpo_ids`` or one of ``EXPECTED_ID_COLUMNS``; in CSV
+    the ids stand in one cell, parted by a semicolon. JSON holds a list of cases, or an object with that list
+    under ``check_cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional (``language`` is then
+    the one given here); every other field with a short value is a slice.
+
+    >>> len(read_cases("german")) > 60
+    True
+    """
+    if str(path) in SAMPLES:
+        with as_file(files("equipoise.io") / "samples" / "phenotypes" / f"{path}.json") as file:
+            return read_cases(file)
+    form = format_of(path)
+    if form is None:
+        if "." not in display_path(path) and "/" not in display_path(path):
+            raise UnknownNameError.of(
+                "sample of cases",
+                display_path(path),
+                SAMPLES,
+                more=f"there are {' and '.join(SAMPLES)}, or name a file",
+            )
+        raise FormatError(
+            f"{display_path(path)} cannot be read as cases: its suffix names no table format",
+            hint=f"write a list of {_EXAMPLE} as JSON, or one such object a line as JSONL",
+        )
+    return _checked(_wrapped(path) if form == "json" else read_table(path), language or "")
+
+
+def _plain(row: Any) -> Any:
+    if not isinstance(row, Case):
+        return dict(row) if isinstance(row, Mapping) else row
+    return {**row.slices, "id": row.id, "text": row.text, "expected": list(row.expected)} | (
+        {"language": row.language} if row.language else {}
+    )
+
+
+def _wrapped(path: PathLike) -> Table:
+    """The rows of a JSON file whose list may stand under a key."""
+    file = open_text(path)
+    value = parse_json(file)
+    if isinstance(value, dict):
+        under = [key for key in _LISTS if key in value]
+        if len(under) != 1:
+            found = f"the keys {', '.join(map(repr, list(value)[:5]))}" if value else "no keys"
+            raise FormatError(
+                f"{file.name} is a JSON object with {found}; the list of cases was not found",
+                hint=f"put it under {' or '.join(map(repr, _LISTS))}, or write the list alone: [{_EXAMPLE}]",
+            )
+        value = value[under[0]]
+    if not isinstance(value, list):
+        raise FormatError(f"{file.name} is JSON and holds no list of cases", hint=f"write [{_EXAMPLE}, ...]")
+    if not value:
+        raise FormatError(f"{file.name} holds an empty list of cases", hint=f"write [{_EXAMPLE}, ...]")
+    return table_of_json(file, value)
+
+
+def _checked(table: Table, language: str = "") -> tuple[Case, ...]:
+    made = tuple(_case(table, place, language) for place in range(len(table.rows)))
+    first_of: dict[str, int] = {}
+    for place, case in enumerate(made):
+        first = first_of.setdefault(case.id, place)
+        if first != place:
+            raise table.error(DuplicateError, [first, place], f"both have the id {case.id}", hint="rename one of them")
+    return made
+
+
+def _case(table: Table, place: int, language: str) -> Case:
+    row = table.rows[place]
+    key = _key_of_terms(table, place)
+    told = row.get("language")
+    if told is not None and not isinstance(told, str):
+        raise table.error(FormatError, [place], f"has the language {told!r}", hint="write a code such as de")
+    used = {*_IDS, "text", "language", key}
+    return Case(
+        _id(table, place),
+        _text(table, place),
+        _terms(table, place, key),
+        (told or language).strip(),
+        {name: value for name, value in row.items() if name not in used and _short(value)},
+    )
+
+
+def _key_of_terms(table: Table, place: int) -> str:
+    row = table.rows[place]
+    found = [key for key in EXPECTED_ID_COLUMNS if key in row]
+    if not found:
+        known = [str(each) for each in row]
+        near = did_you_mean("hpo_ids", known) if len(known) < 20 else ""
+        raise table.error(
+            FormatError,
+            [place],
+            "has no terms: no key hpo_ids",
+            hint=near or f"it has: {', '.join(known)}; write {_EXAMPLE}",
+        )
+    if len(found) > 1:
+        raise table.error(FormatError, [place], f"has both {found[0]} and {found[1]}", hint="keep one of them")
+    return found[0]
+
+
+def _id(table: Table, place: int) -> str:
+    given = next((table.rows[place][key] for key in _IDS if table.rows[place].get(key) is not None), None)
+    if given is None:
+        return f"c{place + 1}"
+    if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
+        raise table.error(FormatError, [place], f"has the id {given!r}", hint="an id is a name or a whole number")
+    return str(given).strip()
+
+
+def _text(table: Table, place: int) -> str:
+    row = table.rows[place]
+    if "text" not in row:
+        raise table.missing(place, "text")
+    text = row["text"]
+    if not isinstance(text, str) or not text.strip():
+        fact = "has an empty text" if isinstance(text, str) else f"has no text but {text!r}"
+        raise table.error(FormatError, [place], fact, hint="write it, or leave the case out")
+    return text.strip()
+
+
+def _terms(table: Table, place: int, key: str) -> tuple[str, ...]:
+    """The ids under a key: a list, or a cell with separators. An empty list is a case without an answer."""
+    value = table.rows[place][key]
+    given = [each for each in _SEPARATOR.split(value) if each] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        raise table.error(
+            FormatError, [place], f"has {value!r} as its {key}", hint='give a list of ids: ["HP:0001250"]'
+        )
+    for each in given:
+        if not isinstance(each, str) or not each.strip():
+            raise table.error(FormatError, [place], f"has {each!r} among its {key}", hint="an id is a text")
+    terms = tuple(each.strip() for each in given)
+    twice = next((each for each in terms if terms.count(each) > 1), None)
+    if twice is not None:
+        raise table.error(DuplicateError, [place], f"names {twice} twice", hint="name every term once")
+    return terms
+
+
+def _short(value: object) -> bool:
+    """Whether a value can name a slice: a word or a number, no paragraph and no structure."""
+    if isinstance(value, str):
+        return 0 < len(value) <= 60 and "\n" not in value
+    return isinstance(value, bool | int | float)
+
+
+# Cases against an ontology: the live term behind every expected id, and what was followed to get there.
+
+_NAMED = 5
+"""So many unknown ids are explained; all are named."""
+MAX_SLICE_VALUES = 30
+"""A property with more values than this tells no parts of the cases apart; a description has one a case."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedCases:
+    """The cases, and for each the places of the terms that should be found, every term once.
+
+    ``moved`` are the ids that were followed to another term, by case. ``merged`` counts ids that mean a term
+    which the same case has already; ``unknown`` are ids that lead nowhere and were left out.
+    """
+
+    cases: tuple[Case, ...]
+    ontology: Ontology
+    expected: tuple[Ints, ...]
+    moved: tuple[tuple[str, ResolvedId], ...] = ()
+    merged: int = 0
+    unknown: tuple[str, ...] = ()
+    properties: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is asked, in the order of the cases."""
+        return [case.text for case in self.cases]
+
+    @property
+    def unit_ids(self) -> Ids:
+        """The ids of the cases."""
+        ids = np.empty(len(self.cases), dtype=object)
+        ids[:] = [case.id for case in self.cases]
+        return ids
+
+    @property
+    def scored(self) -> int:
+        """How many cases have an expected term; the others cannot be scored."""
+        return sum(len(terms) > 0 for terms in self.expected)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal texts with equal expected terms under equal ids."""
+        said = [
+            [case.id, case.text, sorted(self.ontology.ids[term] for term in terms)]
+            for case, terms in zip(self.cases, self.expected, strict=True)
+        ]
+        return sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know of the cases, each a sentence without its full stop."""
+        told = []
+        if self.moved:
+            case, first = self.moved[0]
+            told.append(
+                f"{_counted(len(self.moved), 'is', 'are')} alternative or replaced and followed to the live "
+                f"term, such as {first.id} to {self.ontology.ids[first.term]} in {case}"
+            )
+        if self.merged:
+            told.append(f"{_counted(self.merged, 'means', 'mean')} a term that the same case has already")
+        if self.unknown:
+            lost = _counted(len(self.unknown), "is", "are")
+            told.append(f"{lost} left out, leading to no live term: {join_names(self.unknown)}")
+        empty = len(self.cases) - self.scored
+        if empty:
+            told.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
+        return tuple(told)
+
+
+def resolve_cases(cases: Sequence[Case], ontology: Ontology, *, skip_unknown: bool = False) -> ResolvedCases:
+    """Resolve every expected id; ids that lead nowhere are an error that names them all, or are left out."""
+    unknown = _unknown(cases, ontology)
+    if unknown and not skip_unknown:
+        raise _refused(unknown, ontology)
+    expected, moved, merged = [], [], 0
+    for case in cases:
+        found = [ontology.resolve(name) for name in case.expected if name not in unknown]
+        terms = list(dict.fromkeys(each.term for each in found))
+        merged += len(found) - len(terms)
+        moved += [(case.id, each) for each in found if each.how != "live"]
+        expected.append(np.array(terms, dtype=np.int64))
+    return ResolvedCases(
+        tuple(cases), ontology, tuple(expected), tuple(moved), merged, tuple(unknown), _properties(cases)
+    )
+
+
+def _unknown(cases: Sequence[Case], ontology: Ontology) -> dict[str, tuple[str, UnknownNameError]]:
+    """The ids that lead nowhere, each with the first case that names it and what is wrong."""
+    first_case: dict[str, str] = {}
+    for case in cases:
+        for name in case.expected:
+            first_case.setdefault(name, case.id)
+    return {name: (first_case[name], error) for name, error in ontology.book.unknown(first_case).items()}
+
+
+def _refused(unknown: dict[str, tuple[str, UnknownNameError]], ontology: Ontology) -> UnknownNameError:
+    lines = [
+        f"case {case}: {error.sentence}" + (f"; {error.hint}" if error.hint else "")
+        for case, error in list(unknown.values())[:_NAMED]
+    ]
+    more = list(unknown)[_NAMED:]
+    count, verb = pluralize(len(unknown), "expected id"), "leads" if len(unknown) == 1 else "lead"
+    return UnknownNameError(
+        f"{count} {verb} to no live term of {ontology.title}",
+        excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
+        hint="correct the ids, or leave them out with --skip-unknown (skip_unknown=True)",
+    )
+
+
+def _properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
+    """The properties that tell parts of the cases apart: several values, and fewer than the cases."""
+    own = {case.id: case.properties | {"expected terms": _size(len(case.expected))} for case in cases}
+    names = dict.fromkeys(name for each in own.values() for name in each)
+    telling = []
+    for name in names:
+        values = {str(each.get(name)) for each in own.values()}
+        if 1 < len(values) <= min(MAX_SLICE_VALUES, max(2, len(cases) // 2)):
+            telling.append(name)
+    return {case: {name: each[name] for name in telling if name in each} for case, each in own.items()}
+
+
+def _size(terms: int) -> str:
+    return "1" if terms == 1 else "2 and more" if terms else "none"
+
+
+def _counted(ids: int, one: str, several: str) -> str:
+    return f"{pluralize(ids, 'expected id')} {one if ids == 1 else several}"
+
+
+# How every expected term stands with all systems, for the check that looks for wrong ones.
+
+N_COMPARED = 10
+"""How many of the first terms of each system an expected term is compared with."""
+
+
+def expected_term_ranks(
+    seen: Mapping[str, RetrievedTerms], truth: ResolvedCases, alike: TermSimilarity
+) -> ExpectedTerms:
+    """For each expected term its best rank by any system, and how alike the first terms of any are to it."""
+    ontology = truth.ontology
+    ranks = np.min([each.ranks for each in seen.values()], axis=0)
+    told: list[ExpectedTerm] = []
+    place = 0
+    for row, (case, terms) in enumerate(zip(truth.cases, truth.expected, strict=True)):
+        first = np.concatenate([each.first[row, :N_COMPARED] for each in seen.values()])
+        first = first[first >= 0]
+        leading = Counter(int(each.first[row, 0]) for each in seen.values() if each.first[row, 0] >= 0)
+        for term in terms.tolist():
+            told.append(
+                ExpectedTerm(
+                    case=case.id,
+                    text=case.text,
+                    id=ontology.ids[term],
+                    label=ontology.labels[term],
+                    rank=float(ranks[place]),
+                    nearest=_nearest(alike, term, first),
+                    found=ontology.labels[leading.most_common(1)[0][0]] if leading else "",
+                )
+            )
+            place += 1
+    return ExpectedTerms(tuple(told), tuple(seen), len(ontology))
+
+
+def _nearest(alike: TermSimilarity, term: int, first: Ints) -> float:
+    if not len(first):
+        return float("nan")
+    return float(alike.pairs(np.full(len(first), term), first).max())

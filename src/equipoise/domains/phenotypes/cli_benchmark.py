@@ -1,0 +1,427 @@
+"""Options that ``benchmark run`` and ``compare-vectors`` share, and what both do with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options, output
+from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.output import Output, pass_output
+from equipoise.domains.phenotypes.cli import (
+    check_strategy_applies,
+    index_dir_option,
+    multi_vector_option,
+    ontology_option,
+    parse_weights,
+    strategy_option,
+    threads_option,
+    weights_option,
+)
+from equipoise.errors import InputError, ParameterError
+from equipoise.extras import install_command
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
+    from equipoise.domains.phenotypes.cases import Case
+
+# The commands of ``eq phenotypes benchmark``.
+
+COMMANDS = {
+    "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Measure one or more models on cases."),
+    "compare-vectors": CommandEntry(
+        "equipoise.domains.phenotypes.cli_benchmark:compare_vectors",
+        "One vector a term against one for each of its texts.",
+    ),
+    "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare runs that were stored."),
+}
+
+GROUP_HELP = """
+\b
+  eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
+  eq phenotypes benchmark compare-vectors --test-file cases.json
+
+Measure how well models find the terms that a text speaks of: MRR, hit rate, nDCG, recall, precision, MAP
+and the ontology similarity of near misses, each with an interval and its chance level.
+"""
+
+
+@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Measure and compare models on cases.")
+def benchmark() -> None:
+    """See ``GROUP_HELP``."""
+
+
+def bounded_measures() -> list[str]:
+    """The similarities that MaxOntSim can be made of: those that lie between 0 and 1."""
+    from equipoise.domains.phenotypes.ontology.similarity import MEASURES
+
+    return [name for name, measure in MEASURES.items() if measure.bounded]
+
+
+class ModelName(options.NameType):
+    """A model as it is written."""
+
+    name = "model"
+
+    def known(self) -> Iterable[tuple[str, str]]:
+        """What works here."""
+        from equipoise.models.inventory import list_models
+
+        return ((each.spec, each.title) for each in list_models())
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """What was asked for: models, cases, and everything that decides the figures."""
+
+    model_name: tuple[str, ...]
+    test_file: str | None
+    output_dir: str | None
+    language: str | None
+    skip_unknown: bool
+    ontology: str
+    fail_on: str | None
+    enable_reranker: bool
+    reranker: str | None
+    rerank_depth: int | None
+    weights: str | None
+    gpu: bool
+    device: str | None
+    index_dir: str | None
+    similarity: str
+    diagnose: int
+    ties: str
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+
+    @property
+    def models(self) -> list[str]:
+        """The models, or the one that is best offline."""
+        from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+
+        return list(self.model_name) or [DEFAULT_MODEL]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the recipe."""
+        from equipoise.domains.phenotypes.config import DEFAULT_RERANK_DEPTH
+
+        reranker = self.reranker or self.enable_reranker
+        if self.rerank_depth is not None and not reranker:
+            raise ParameterError(
+                "--rerank-depth needs a reranker", hint="add --enable-reranker, or leave the depth out"
+            )
+        return {
+            "weights": parse_weights(self.weights),
+            "measure": self.similarity,
+            "reranker": reranker,
+            "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
+            "device": self._device,
+            "index_dir": self.index_dir,
+            "sample": self.diagnose,
+            "ties": self.ties,
+            "level": self.level,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "threads": self.threads,
+            "skip_unknown": self.skip_unknown,
+        }
+
+    @property
+    def _device(self) -> str | None:
+        if self.gpu and self.device is not None:
+            raise ParameterError(
+                f"--gpu and --device {self.device} are two words for one thing", hint="leave one of them out"
+            )
+        return "cuda" if self.gpu else self.device
+
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of the file, or the samples; of one language where one was named."""
+        from equipoise.domains.phenotypes.cases import SAMPLES, read_cases
+
+        files = SAMPLES if self.test_file is None else (self.test_file,)
+        found = tuple(case for file in files for case in read_cases(file, language=self.language))
+        if self.language is None:
+            return found
+        wanted = self.language.casefold()
+        kept = tuple(case for case in found if case.language.casefold() == wanted)
+        if not kept:
+            known = sorted({case.language for case in found})
+            raise InputError(
+                f"no case is in the language {self.language!r}", hint=f"the cases are in {', '.join(known)}"
+            )
+        return kept
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--model-name",
+        type=ModelName(),
+        multiple=True,
+        metavar="MODEL",
+        help="A model, such as use, minilm, tfidf: or sum:use+tfidf:; may be repeated.",
+    ),
+    click.option("--test-file", metavar="FILE", help="The cases; without it, samples in English and German are used."),
+    click.option("--output-dir", metavar="FOLDER", help="Write runs, results.json and charts here."),
+    click.option("--language", metavar="CODE", help="Only cases in this language, or that name none."),
+    click.option("--skip-unknown", is_flag=True, help="Leave out expected ids that lead to no term."),
+    ontology_option,
+    click.option("--enable-reranker", is_flag=True, help="Let late interaction reorder the first terms."),
+    click.option("--reranker", metavar="SPEC", help="Another judge, such as cross-encoder:FOLDER."),
+    click.option(
+        "--rerank-depth",
+        type=click.IntRange(min=1),
+        help="How many of the first terms are judged; 20 unless told.",
+    ),
+    click.option("--gpu", is_flag=True, help="Put models of the kind st: on the GPU."),
+    click.option("--device", metavar="NAME", help="The same by name: cuda, cuda:1, mps, cpu."),
+    index_dir_option,
+    weights_option,
+    options.one_of("--similarity", "similarity", bounded_measures, "lin", "How near misses are judged."),
+    click.option(
+        "--diagnose",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Also look up N labels: does each find itself, and is near also alike?",
+    ),
+    options.one_of("--ties", "tie rule", options.tie_rules, "expected", "What equal scores mean."),
+    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option(
+        "--resamples",
+        type=click.IntRange(min=1),
+        default=2000,
+        show_default=True,
+        help="Bootstrap resamples.",
+    ),
+    options.seed_option,
+    threads_option,
+    options.fail_option,
+)
+
+benchmark_options = options.options_as(BenchmarkOptions, "asked", *_OPTIONS)
+"""All shared options as one argument ``asked``."""
+
+
+def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptions) -> int:
+    """The report for people or as data, the files, and how it ended."""
+    from equipoise.domains.phenotypes.report import phenotype_report
+
+    if out.json:
+        out.data(found.to_dict())
+    else:
+        out.show(*phenotype_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    if asked.output_dir is not None:
+        _keep(out, found, Path(asked.output_dir))
+    for where, error in found.failures.items():
+        out.error(
+            {"where": where, "code": error.code, "sentence": error.sentence, "hint": error.hint},
+            f"{where}: {error.render()}",
+        )
+    if not out.quiet and not out.json:
+        out.text(_next(found, asked))
+    if found.failures:
+        return output.FAILED_UNITS
+    return output.gate(out, found.findings, asked.fail_on)
+
+
+def _keep(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
+    """What was not written yet: the runs were, one by one."""
+    from equipoise.domains.phenotypes.store import VISUALIZATIONS, other_runs, write_benchmark
+
+    written = write_benchmark(folder, found, runs=False)
+    out.note(f"wrote {folder}/")
+    older = other_runs(folder, found)
+    if older:
+        out.note(f"older runs lie there too: {', '.join(path.name for path in older)}")
+    if len(written) > 1:
+        out.note(f"charts are in {folder / VISUALIZATIONS}/")
+    else:
+        out.note(f"For charts: {install_command('report')}")
+
+
+def _next(found: PhenotypeBenchmark, asked: BenchmarkOptions) -> str:
+    """The next command to type."""
+    from equipoise.cli.output import after_comparison, suggestion
+    from equipoise.domains.phenotypes.store import other_runs, run_paths
+    from equipoise.report.findings import sort_by_severity
+
+    if asked.output_dir is not None:
+        folder = Path(asked.output_dir)
+        own = [str(path) for path in run_paths(folder, found)]
+        return suggestion(["eq", "report", *(own if other_runs(folder, found) else [str(folder)])])
+    return after_comparison(sort_by_severity(found.findings), "MRR")
+
+
+# ``eq phenotypes benchmark run``: one or more models measured on cases.
+
+RUN_HELP = """
+\b
+  eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
+  eq phenotypes benchmark run --test-file cases.json --enable-reranker --output-dir results/
+
+Measure models on cases and compare them pair by pair. A case is a text with the ids of the terms that
+should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in a JSON list, JSONL or CSV;
+other fields become slices. Every term of the ontology is ranked for every case, so that all models and
+modes are compared at the same depth. A case that a model cannot answer stays in as a miss, is named, and
+makes the run partial (exit 3).
+"""
+
+
+@click.command(help=RUN_HELP, short_help="Measure one or more models on cases.")
+@benchmark_options
+@multi_vector_option
+@strategy_option
+@options.output_options
+@pass_output
+def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_strategy: str | None) -> int:
+    """See ``RUN_HELP``."""
+    from equipoise.domains.phenotypes.benchmark import run_benchmark
+    from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
+
+    check_strategy_applies(multi_vector, aggregation_strategy, asked.weights)
+    models = asked.models
+    with out.progress(len(models) + 1) as step:
+        found = run_benchmark(
+            models,
+            asked.cases(),
+            asked.ontology,
+            multi=multi_vector,
+            strategy=DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy,
+            output=asked.output_dir,
+            progress=step,
+            command=out.command,
+            **asked.settings,
+        )
+    return show_benchmark(out, found, asked)
+
+
+# ``eq phenotypes benchmark compare``: runs that were stored, compared on the same cases.
+
+COMPARE_HELP = """
+\b
+  eq phenotypes benchmark compare results/runs/use-single results/runs/tfidf-single
+  eq phenotypes benchmark compare results/ others/ --primary "HR@1"
+
+Compare runs that a benchmark left behind; a folder stands for all runs in it. The runs must be of the same
+cases. Any run directory of eq can be compared with eq compare too; this one knows which metrics to show.
+"""
+
+HINT = "eq phenotypes benchmark run --output-dir results/ leaves runs behind"
+METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
+
+
+@click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
+@click.argument("runs", nargs=-1)
+@options.metric_option
+@options.comparing_options
+@options.flips_option
+@options.seed_option
+@options.fail_option
+@options.output_options
+@pass_output
+def compare(
+    out: Output,
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    primary: str | None,
+    test: str,
+    correction: str,
+    flips: int,
+    seed: int,
+    fail_on: str | None,
+) -> int:
+    """See ``COMPARE_HELP``."""
+    from equipoise.cli.compare import gather, show_comparison
+    from equipoise.cli.inputs import EvidenceOptions, parse_systems
+    from equipoise.errors import ParameterError, StoreError
+    from equipoise.runs.compare import compare as compare_systems
+    from equipoise.runs.store import find_runs
+
+    try:
+        paths = [str(path) for path in find_runs(*runs)] if runs else []
+    except StoreError as error:
+        raise StoreError(error.sentence, hint=HINT) from error
+    if len(paths) < 2:
+        raise ParameterError(f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=HINT)
+    with out.progress(len(paths) + 1) as step:
+        systems, cautions = gather(parse_systems(paths), EvidenceOptions(), step)
+        step("comparing")
+        found = compare_systems(
+            systems,
+            metrics or METRICS,
+            primary=primary or "MRR",
+            test=test,
+            correction=correction,
+            flips=flips,
+            seed=seed,
+        )
+    show_comparison(out, found, cautions)
+    return output.FAILED_UNITS if cautions else output.gate(out, found.findings, fail_on)
+
+
+# ``eq phenotypes benchmark compare-vectors``: single against multi-vector, strategy by strategy.
+
+HELP = """
+\b
+  eq phenotypes benchmark compare-vectors --test-file cases.json
+  eq phenotypes benchmark compare-vectors --no-single --strategies "label_synonyms_max,label_only"
+
+Compare one vector a term with one for each label, synonym and definition, put together by strategies. All
+strategies of a model are measured on the same scores in one pass. A strategy may be an expression of your
+own, such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
+"""
+
+
+@click.command(name="compare-vectors", help=HELP, short_help="Single against multi-vector.")
+@benchmark_options
+@click.option(
+    "--strategies",
+    default="label_synonyms_max,all_max,label_only,all_weighted",
+    show_default=True,
+    metavar="LIST",
+    help="Strategies, parted by commas, or by semicolons.",
+)
+@click.option("--single/--no-single", default=True, help="Whether one vector a term is compared too.")
+@options.output_options
+@pass_output
+def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, single: bool) -> int:
+    """See ``HELP``."""
+    from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
+
+    models = asked.models
+    with out.progress(len(models) * (2 if single else 1) + 1) as step:
+        found = compared(
+            models,
+            asked.cases(),
+            asked.ontology,
+            strategies=split_strategies(strategies),
+            single=single,
+            output=asked.output_dir,
+            progress=step,
+            command=out.command,
+            **asked.settings,
+        )
+    return show_benchmark(out, found, asked)
+
+
+def split_strategies(text: str) -> list[str]:
+    """The strategies of a list: parted by semicolons or by commas, but not inside brackets.
+
+    >>> split_strategies("all_max, label_only"), split_strategies("max(label, synonyms), all_max; label")
+    (['all_max', 'label_only'], ['max(label, synonyms)', 'all_max', 'label'])
+    """
+    found, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign in ",;" and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [each.strip() for each in found if each.strip()]

@@ -1,0 +1,543 @@
+"""``eq phenotypes extract``: the terms of a note, what is asserted of them, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli import output as exits
+from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.output import Output, pass_output
+from equipoise.domains.phenotypes.cli import (
+    index_dir_option,
+    model_option,
+    ontology_option,
+    open_or_build_indexes,
+    threads_option,
+)
+from equipoise.domains.phenotypes.cli_benchmark import ModelName
+from equipoise.errors import InputError
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
+    from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.types import Finding
+
+HELP = """
+\b
+  eq phenotypes extract note.txt
+  eq phenotypes extract arztbrief.txt --model tfidf: --chunk-threshold 0.6 --json
+
+Find the terms that a note speaks of, and what it says of each: affirmed, negated, uncertain, of a
+relative (family_history), or hypothetical. The text is cut into pieces, the terms of all pieces are found
+at once, and evidence for the same term is put together. --all-terms lists every term above the threshold
+instead of the best of each piece. English and German are told apart; a dash reads standard input. A
+model that embeds gets an index at the first note, which takes a minute or more; tfidf: needs none.
+
+By default the best term of each piece counts, from 0.5 on. eq phenotypes extraction run looks at ten terms
+of each from 0.7 on; with --chunk-threshold 0.5 --top-term-only it measures what this command does.
+"""
+
+
+@click.command(help=HELP, short_help="Find the terms of a note, and who has them.")
+@click.argument("note", type=click.Path())
+@model_option
+@click.option(
+    "--chunkers",
+    metavar="NAMES",
+    help="How to cut; usual: paragraph,sentence,punctuation,conjunction,cue. Also semantic, phrase.",
+)
+@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="Terms of each piece.")
+@click.option("--chunk-threshold", type=float, help="Least score in a piece.  [default: 0.5]")
+@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Least mean score in the note.")
+@click.option("--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term of each piece.")
+@click.option("--assertions/--no-assertions", default=True, help="Or take everything as affirmed.")
+@click.option("--language", metavar="CODE", help="en or de; guessed where it is not given.")
+@ontology_option
+@index_dir_option
+@threads_option
+@options.output_options
+@pass_output
+def extract(
+    out: Output,
+    /,
+    note: str,
+    model: str | None,
+    chunkers: str | None,
+    language: str | None,
+    ontology: str,
+    index_dir: str | None,
+    threads: int,
+    **choices: Any,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.extraction.candidates import (
+        DEFAULT_CHUNKERS,
+        DEFAULT_FOR_NOTES,
+        ClinicalText,
+        retrieve_candidates,
+    )
+    from equipoise.domains.phenotypes.extraction.predict import predict
+    from equipoise.domains.phenotypes.extraction.splitters import get_splitters
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.models.retriever import retriever
+
+    document = ClinicalText("standard input" if note == "-" else note, _text_of(note), language)
+    system = retriever(model or DEFAULT_MODEL, threads=threads)
+    names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
+    stages = get_splitters([name.strip() for name in names], next(iter(dense_models(system)), None))
+    terms = load_ontology(ontology)
+    indexes = open_or_build_indexes(out, system, index_dir, terms, multi=True)
+    finder = TermRetriever(system, terms, index=indexes)
+    found = retrieve_candidates([document], finder, chunkers=stages, num_results=choices["num_results"])
+    if choices["chunk_threshold"] is None:
+        choices["chunk_threshold"] = DEFAULT_FOR_NOTES.chunk_threshold
+    predicted = predict(found, **choices | {"num_results": found.depth})
+    _show(out, document, terms, found, predicted)
+    return exits.DONE
+
+
+def _text_of(note: str) -> str:
+    from equipoise.io.text import display_path, read_text
+
+    text = read_text(note)
+    if not text.strip():
+        raise InputError(f"{display_path(note)} is empty", hint="give a text to read")
+    return text
+
+
+def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidates, predicted: Predictions) -> None:
+    (extracted,) = predicted.found
+    if out.json:
+        out.data(
+            {
+                "document": document.id,
+                "language": document.spoken,
+                "model": found.system,
+                "chunkers": found.chunkers,
+                "chunks": len(found),
+                "settings": predicted.settings.record(),
+                "ontology": {"name": terms.name, "release": terms.release},
+                "citation": terms.citation,
+                "terms": [_row(each, document, terms) for each in extracted],
+            }
+        )
+        return
+    from equipoise.report.terminal import ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    if extracted:
+        columns = [
+            ReportColumn("term", [each.term for each in extracted]),
+            ReportColumn("label", [_label(each, terms) for each in extracted], shortens="end"),
+            ReportColumn("assertion", [str(each.assertion) for each in extracted]),
+            ReportColumn("score", [format_value(each.score, 2) for each in extracted], right=True),
+            ReportColumn("at", [_places(each) for each in extracted], rank=2),
+            ReportColumn("evidence", [_evidence(each, document) for each in extracted], rank=1, shortens="end"),
+        ]
+        out.show(TerminalTable(columns))
+    for line in _notes(document, terms, found, predicted):
+        out.note(line)
+
+
+def _row(each: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
+    from equipoise.domains.phenotypes.assertion.detect import detect_assertions_with_cues
+
+    judgements = detect_assertions_with_cues(document.text, each.spans, document.spoken)
+    return {
+        "id": each.term,
+        "label": _label(each, terms),
+        "assertion": each.assertion,
+        "score": each.score,
+        "evidence": [
+            {
+                "start_char": start,
+                "end_char": end,
+                "text": document.text[start:end],
+                "cues": [document.text[first:last] for first, last in judgement.cues],
+            }
+            for (start, end), judgement in zip(each.spans, judgements, strict=True)
+        ],
+    }
+
+
+def _label(each: ExtractedTerm, terms: Ontology) -> str:
+    return terms.labels[terms.place(each.term)]
+
+
+def _places(each: ExtractedTerm) -> str:
+    return ", ".join(f"{start}-{end}" for start, end in each.spans)
+
+
+def _evidence(each: ExtractedTerm, document: ClinicalText) -> str:
+    return " | ".join(" ".join(document.text[start:end].split()) for start, end in each.spans)
+
+
+def _notes(document: ClinicalText, terms: Ontology, found: Candidates, predicted: Predictions) -> list[str]:
+    """What was read and how, what would show more, and whose terms these are."""
+    from equipoise.stats.formatting import format_value
+
+    (extracted,) = predicted.found
+    threshold = predicted.settings.chunk_threshold
+    notes = [f"{len(extracted)} terms in {len(found)} pieces; {document.spoken}; {found.system}"]
+    if not extracted and len(found):
+        best = float(found.scores[:, 0].max())
+        notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
+    measured = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
+    return [*notes, f"how good this is on documents with gold: {measured}", terms.citation]
+
+
+# The commands of ``eq phenotypes extraction``.
+
+COMMANDS = {
+    "run": CommandEntry("equipoise.domains.phenotypes.cli_extraction:run", "Measure extraction on documents."),
+    "compare": CommandEntry("equipoise.domains.phenotypes.cli_extraction:compare", "Compare runs that were stored."),
+    "tune": CommandEntry("equipoise.domains.phenotypes.cli_extraction:tune", "Choose parameters by nested folds."),
+}
+
+GROUP_HELP = """
+\b
+  eq phenotypes extraction run notes --model tfidf: -o results/default
+  eq phenotypes extraction tune notes --model tfidf: --budget 40
+
+Measure how well terms are found in whole documents: precision, recall and F1 against what people
+annotated, with intervals over documents, the stage that lost each term, and the kinds of error.
+"""
+
+
+@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Measure and tune extraction.")
+def extraction() -> None:
+    """See ``GROUP_HELP``."""
+
+
+# Options that ``extraction run`` and ``tune`` share, and how problems with documents are told.
+
+measures = options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
+
+
+@dataclass(frozen=True)
+class ExtractionOptions:
+    """What was asked for, beside the documents and the parameters of the pipeline."""
+
+    dataset: str | None
+    output: str | None
+    ontology: str
+    index_dir: str | None
+    chunkers: str | None
+    multi_vector: bool | None
+    include_assertions: bool | None
+    no_bootstrap_ci: bool
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+    fail_on: str | None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the recipe; what nobody said is left to it, or to a tuning."""
+        named = [each.strip() for each in (self.chunkers or "").split(",") if each.strip()]
+        said = {
+            "chunkers": tuple(named) or None,
+            "multi": self.multi_vector,
+            "include_assertions": self.include_assertions,
+        }
+        return {
+            **{name: value for name, value in said.items() if value is not None},
+            "bootstrap": not self.no_bootstrap_ci,
+            "level": self.level,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "threads": self.threads,
+            "index_dir": self.index_dir,
+        }
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name."),
+    click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
+    ontology_option,
+    index_dir_option,
+    click.option(
+        "--chunkers",
+        metavar="LIST",
+        help="How texts are cut, coarse first: names such as sentence, conjunction, semantic, with commas.",
+    ),
+    click.option(
+        "--multi-vector/--single-vector",
+        default=None,
+        help="A vector for each text of a term (the default), or one a term.",
+    ),
+    click.option(
+        "--include-assertions",
+        is_flag=True,
+        default=None,
+        help="Lead with figures that count a wrong assertion as wrong.",
+    ),
+    click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
+    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option(
+        "--resamples",
+        type=click.IntRange(min=1),
+        default=2000,
+        show_default=True,
+        help="Bootstrap resamples of the documents.",
+    ),
+    options.seed_option,
+    threads_option,
+    options.fail_option,
+)
+
+extraction_options = options.options_as(ExtractionOptions, "asked", *_OPTIONS)
+"""All shared options as one argument ``asked``."""
+
+
+def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...], fail_on: str | None) -> int:
+    """Every lost document is told on standard error and makes the run partial; else a gate may close."""
+    for problem in gold.lost:
+        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": problem.hint}
+        out.error(fields, f"left out: {problem}" + (f"\nhint: {problem.hint}" if problem.hint else ""))
+    if gold.lost:
+        return exits.FAILED_UNITS
+    return exits.gate(out, findings, fail_on)
+
+
+# ``eq phenotypes extraction run``: one model and configuration on annotated documents.
+
+RUN_HELP = """
+\b
+  eq phenotypes extraction run notes --model tfidf: -o results/default
+  eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
+
+Extract terms from annotated documents and score them at the document. DIR holds annotations/*.json
+(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or datasets that do; a
+flat JSON or JSONL file of such documents will do, and "notes" are short samples of our own, in English and
+German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
+measured; --averaging and --include-assertions say which of them lead. A file that cannot be read is named
+and left out, and the run is partial (exit 3).
+
+Ten terms of each chunk count from 0.7 on; eq phenotypes extract takes the best one from 0.5 on, which
+--chunk-threshold 0.5 --top-term-only measures here.
+"""
+
+averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
+
+
+@click.command(help=RUN_HELP, short_help="Measure extraction on documents.")
+@click.argument("source", metavar="DIR")
+@click.option(
+    "--model",
+    "--model-name",
+    "model",
+    type=ModelName(),
+    metavar="MODEL",
+    help="The model, such as use, tfidf: or sum:a+b.",
+)
+@click.option("--num-results", type=int, help="How many terms of each chunk are looked at.  [default: 10]")
+@click.option("--chunk-threshold", type=float, help="The least score of a term in a chunk.  [default: 0.7]")
+@click.option("--min-confidence", type=float, help="The least mean score of a term in a document.  [default: 0]")
+@click.option("--top-term-only", is_flag=True, default=None, help="Only the best term of each chunk counts.")
+@options.one_of("--averaging", "averaging", averages, "micro", "How documents are put together.")
+@options.one_of("--similarity", "similarity", measures, "lin", "What a near miss earns in soft scores.")
+@click.option("--tuned", metavar="FILE", help="Take the parameters that a tuning chose (its folder or file).")
+@click.option("--trust", is_flag=True, help="Let the model that --tuned names run code or use credentials.")
+@extraction_options
+@options.output_options
+@pass_output
+def run(
+    out: Output,
+    source: str,
+    model: str | None,
+    averaging: str,
+    similarity: str,
+    tuned: str | None,
+    trust: bool,
+    num_results: int | None,
+    chunk_threshold: float | None,
+    min_confidence: float | None,
+    top_term_only: bool | None,
+    asked: ExtractionOptions,
+) -> int:
+    """See ``RUN_HELP``."""
+    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.extraction.experiment import run_extraction
+    from equipoise.domains.phenotypes.extraction.report import extraction_report
+    from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
+    from equipoise.errors import ParameterError
+
+    given: dict[str, Any] = {
+        "num_results": num_results,
+        "chunk_threshold": chunk_threshold,
+        "min_confidence": min_confidence,
+        "top_term_only": top_term_only,
+    }
+    own = {name: value for name, value in given.items() if value is not None}
+    chosen = None if tuned is None else read_tuned_parameters(tuned, model, trust=trust)
+    if chosen is not None and own:
+        raise ParameterError(
+            f"{next(iter(own))} is given beside --tuned, which brings its own", hint="leave one of them out"
+        )
+    with out.progress(3) as step:
+        found = run_extraction(
+            source,
+            model or (DEFAULT_MODEL if chosen is None else chosen.model),
+            asked.ontology,
+            dataset=asked.dataset,
+            tuned=chosen,
+            output=asked.output,
+            progress=step,
+            command=out.command,
+            averaging=averaging,
+            measure=similarity,
+            **own,
+            **asked.settings,
+        )
+    if out.json:
+        out.data(found.to_dict())
+    else:
+        out.show(*extraction_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    if chosen is None and not own:
+        from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
+
+        out.note(f"eq phenotypes extract has other defaults, which {DEFAULT_FOR_NOTES.flags} measures")
+    if asked.output is not None:
+        from equipoise.domains.phenotypes.extraction.experiment import RESULTS
+
+        out.note(f"wrote {asked.output.rstrip('/')}/{RESULTS}")
+    return exit_status(out, found.gold, found.findings, asked.fail_on)
+
+
+# ``eq phenotypes extraction compare``: runs that were stored, paired over documents.
+
+COMPARE_HELP = """
+\b
+  eq phenotypes extraction compare results/default/extraction_results.json \\
+     results/top_term/extraction_results.json
+  eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
+
+Compare runs of extraction on the same documents: differences with intervals and tests, paired document by
+document. Runs of other documents, or that lead with another mode or average, are refused.
+"""
+
+
+@click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
+@click.argument("runs", nargs=-1)
+@options.metric_option
+@options.comparing_options
+@options.flips_option
+@options.seed_option
+@options.fail_option
+@options.output_options
+@pass_output
+def compare(
+    out: Output,
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    primary: str | None,
+    test: str,
+    correction: str,
+    flips: int,
+    seed: int,
+    fail_on: str | None,
+) -> int:
+    """See ``COMPARE_HELP``."""
+    from equipoise.cli.compare import show_comparison
+    from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
+
+    with out.progress(2) as step:
+        step("reading")
+        stored = read_extractions(runs)
+        step("comparing")
+        found = compare_extraction_runs(
+            stored,
+            metrics or None,
+            primary=primary,
+            test=test,
+            correction=correction,
+            flips=flips,
+            seed=seed,
+        )
+    cautions = [run.caution for run in stored.values() if run.caution]
+    show_comparison(out, found, cautions)
+    return exits.FAILED_UNITS if cautions else exits.gate(out, found.findings, fail_on)
+
+
+# ``eq phenotypes extraction tune``: parameters chosen by nested cross-validation over documents.
+
+TUNE_HELP = """
+\b
+  eq phenotypes extraction tune notes --model tfidf: --budget 40
+  eq phenotypes extraction tune corpus/ --model use --model tfidf: --folds 5 -o results/tuned
+
+Choose how many terms of a chunk count, and above which scores. Every model gets the same number of trials;
+thresholds are quantiles of its own scores on all texts (no gold is looked at for that). What is reported of
+a document was chosen without it, by the mean F1 of the documents in the other folds. Texts are embedded once
+a model: trials use the stored candidates. With -o the frontier of precision and recall is drawn, and
+extraction_tuning.json holds what to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
+--tuned FOLDER).
+"""
+
+
+@click.command(help=TUNE_HELP, short_help="Choose parameters by nested folds.")
+@click.argument("source", metavar="DIR")
+@click.option(
+    "--model",
+    "--model-name",
+    "models",
+    type=ModelName(),
+    multiple=True,
+    metavar="MODEL",
+    help="A model, such as use, tfidf: or sum:a+b; may be repeated.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Configurations tried for each model.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Parts of the documents; 1 nests nothing.",
+)
+@extraction_options
+@options.output_options
+@pass_output
+def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: int, asked: ExtractionOptions) -> int:
+    """See ``TUNE_HELP``."""
+    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.extraction.report import build_tuning_report
+    from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
+
+    named = list(models) or [DEFAULT_MODEL]
+    with out.progress(len(named) + 1) as step:
+        found = tune_extraction(
+            source,
+            named,
+            asked.ontology,
+            budget=budget,
+            folds=folds,
+            dataset=asked.dataset,
+            output=asked.output,
+            progress=step,
+            command=out.command,
+            **asked.settings,
+        )
+    if out.json:
+        out.data(found.to_dict())
+    else:
+        out.show(*build_tuning_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    if asked.output is not None:
+        out.note(f"wrote {asked.output.rstrip('/')}/")
+    return exit_status(out, found.gold, found.findings, asked.fail_on)

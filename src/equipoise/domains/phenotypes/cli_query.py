@@ -1,0 +1,461 @@
+"""``eq phenotypes query``: the terms that a text speaks of, best first."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options, output
+from equipoise.cli.output import Output, pass_output
+from equipoise.domains.phenotypes.cli import (
+    check_strategy_applies,
+    index_dir_option,
+    multi_vector_option,
+    ontology_option,
+    open_or_build_indexes,
+    parse_weights,
+    strategy_option,
+    threads_option,
+    weights_option,
+)
+from equipoise.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
+    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+
+# The language of a question: whether it is one, and what the models make of it.
+
+ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
+"""Short names of models that were made for English."""
+SURFACE_FORM_MODELS = {"tfidf": "letters", "bm25": "words", "hash": "words"}
+"""Kinds that compare signs and know no language, and which signs these are."""
+BOTH = "use, or sum:use+tfidf:"
+"""What reads other languages too."""
+USE_LANGUAGES = {
+    "ar": "ara", "de": "deu ger", "en": "eng", "es": "spa", "fr": "fra fre", "it": "ita", "ja": "jpn",
+    "ko": "kor", "nl": "nld dut", "pl": "pol", "pt": "por", "ru": "rus", "th": "tha", "tr": "tur",
+    "zh": "zho chi",
+}  # fmt: skip
+"""The languages that ``use`` was trained on, with their codes of three letters; Chinese is two of the 16."""
+
+_CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
+_SHORT = {code: short for short, long in USE_LANGUAGES.items() for code in long.split()}
+
+
+def validate_language_code(language: str | None) -> str | None:
+    """The language as it was written, where that is a code: two or three letters, with or without a region.
+
+    >>> validate_language_code("de"), validate_language_code("pt-BR"), validate_language_code(None)
+    ('de', 'pt-BR', None)
+    """
+    if language is not None and _CODE.fullmatch(language) is None:
+        raise ParameterError(
+            f"{language!r} is no code of a language", hint="write two or three letters, such as en or de"
+        )
+    return language
+
+
+def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
+    """What cannot be expected of a system in this language; ``kinds`` are its parts with their kinds.
+
+    Nothing is said of models that only their makers know, such as those of the hub.
+
+    >>> language_notes({"tfidf:": "tfidf"}, "de")
+    ['tfidf finds only letters that the terms have too; use, or sum:use+tfidf:, also reads de']
+    >>> language_notes({"use": "use"}, "fi")
+    ['no model here was made for fi; what is found rests on shared letters']
+    """
+    known = [_named(spec, kind) for spec, kind in kinds.items()]
+    if language is None or primary_subtag(language) == "en" or not all(known):
+        return []
+    if primary_subtag(language) not in USE_LANGUAGES:
+        return [f"no model here was made for {language}; what is found rests on shared letters"]
+    english = [name for name in known if name in ENGLISH_ONLY_MODELS]
+    if "use" in known:
+        return []
+    if english:
+        return [f"{', '.join(english)} was made for English; {BOTH}, also reads {language}"]
+    signs = SURFACE_FORM_MODELS[known[0]]
+    return [f"{', '.join(known)} finds only {signs} that the terms have too; {BOTH}, also reads {language}"]
+
+
+def primary_subtag(language: str) -> str:
+    """A language without its region, by its shorter code.
+
+    >>> primary_subtag("de-AT"), primary_subtag("DEU"), primary_subtag("fin")
+    ('de', 'de', 'fin')
+    """
+    code = re.split("[-_]", language.casefold())[0]
+    return _SHORT.get(code, code)
+
+
+def _named(spec: str, kind: str) -> str:
+    """The short name of a model of which it is known what it reads; otherwise nothing."""
+    if kind in SURFACE_FORM_MODELS or kind == "use":
+        return kind
+    return next((name for name in ENGLISH_ONLY_MODELS if name in spec.casefold()), "")
+
+
+HELP = """
+\b
+  eq phenotypes query "seizures" --multi-vector
+  eq phenotypes query "Kleinwuchs" --multi-vector --language de --aggregation-strategy all_max
+
+Find the terms that a text speaks of. The score of a term is exact: with --multi-vector it is aggregated
+over its label, all its synonyms and its definition, by a strategy (label_only, label_synonyms_min,
+label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your own, such as
+"0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
+character n-grams: of what works offline it finds most, in English and in German. A model that
+embeds gets an index at the first question, which takes a minute or more; tfidf: and bm25: need none.
+"""
+
+
+@click.command(help=HELP, short_help="Find the terms that a text speaks of.")
+@click.argument("text")
+@click.option("--model-name", metavar="MODEL", help="The model, such as use, minilm, tfidf: or sum:a+b.")
+@multi_vector_option
+@strategy_option
+@weights_option
+@click.option(
+    "--language",
+    metavar="CODE",
+    help="The language of the text, such as en or de: changes no score, only decides a warning.",
+)
+@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms.")
+@ontology_option
+@index_dir_option
+@click.option("--store", metavar="STORE", help="Let a store propose the terms: faiss:hnsw, chroma:FOLDER, ...")
+@threads_option
+@options.output_options
+@pass_output
+def query(
+    out: Output,
+    text: str,
+    model_name: str | None,
+    multi_vector: bool,
+    aggregation_strategy: str | None,
+    weights: str | None,
+    language: str | None,
+    num_results: int,
+    ontology: str,
+    index_dir: str | None,
+    store: str | None,
+    threads: int,
+) -> int:
+    """See ``HELP``."""
+    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
+    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.models.retriever import retriever
+
+    if not text.strip():
+        raise InputError("the text is empty", hint='write what was seen: eq phenotypes query "seizures"')
+    validate_language_code(language)
+    check_strategy_applies(multi_vector, aggregation_strategy, weights)
+    strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
+    parse_strategy(strategy, parse_weights(weights))
+    spec = model_name or DEFAULT_MODEL
+    terms = load_ontology(ontology)
+    model = retriever(spec, threads=threads)
+    system = TermRetriever(
+        model,
+        terms,
+        multi=multi_vector,
+        strategy=strategy,
+        weights=parse_weights(weights),
+        index=open_or_build_indexes(out, model, index_dir, terms, multi_vector),
+    )
+    depth = min(num_results, len(terms))
+    found = system.search([text], depth) if store is None else _by_store(system, store, text, depth)
+    _show(out, text, system, found, language)
+    return output.DONE
+
+
+def _by_store(system: TermRetriever, store: str, text: str, depth: int) -> TermHits:
+    from equipoise.domains.phenotypes.index.vector_store import fill_store, search_with_store
+    from equipoise.models.dense import DenseRetriever
+
+    if not isinstance(system.system, DenseRetriever) or not system.indexes:
+        raise ParameterError(
+            f"{system.card.spec} has no index whose vectors a store could hold",
+            hint="name one model that embeds, or leave --store out",
+        )
+    held = fill_store(system.indexes[0], system.system, store)
+    try:
+        return search_with_store(system, held, [text], depth)
+    finally:
+        held.store.close()
+
+
+def _show(out: Output, text: str, system: TermRetriever, found: TermHits, language: str | None) -> None:
+    rows = _rows(system, found)
+    if out.json:
+        out.data(
+            {
+                "query": text,
+                "language": language,
+                "model": system.card.spec,
+                "multi_vector": system.multi,
+                "aggregation_strategy": system.strategy if system.multi else None,
+                "ontology": {"name": system.ontology.name, "release": system.ontology.release},
+                "citation": system.ontology.citation,
+                "results": rows,
+            }
+        )
+        return
+    if rows:
+        out.show(_table(system, rows, verbose=out.verbose))
+    else:
+        out.text("no term shares words or letters with the text")
+    for line in _notes(system, language):
+        out.note(line)
+
+
+def _table(system: TermRetriever, rows: list[dict[str, Any]], *, verbose: bool) -> Any:
+    """The terms, best first; with which of its texts each was found, where it has several."""
+    from equipoise.report.terminal import ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    columns = [
+        ReportColumn("term", [row["id"] for row in rows]),
+        ReportColumn("label", [row["label"] for row in rows], shortens="end"),
+        ReportColumn("score", [format_value(row["score"], 3) for row in rows], right=True),
+    ]
+    if system.multi:
+        matched = [f"{row['component']}: {row['text']}" for row in rows]
+        columns.append(ReportColumn("agrees most", matched, rank=1, shortens="end"))
+    if verbose:
+        said = [system.ontology.definitions[system.ontology.place(row["id"])] for row in rows]
+        columns.append(ReportColumn("definition", said, rank=2, shortens="end"))
+    return TerminalTable(columns)
+
+
+def _rows(system: TermRetriever, found: TermHits) -> list[dict[str, Any]]:
+    from equipoise.domains.phenotypes.index.term_texts import ComponentKind
+
+    """The terms that were found; what has no word of the text scores 0, and is not found by its words."""
+    from equipoise.domains.phenotypes.index.retriever import dense_models
+
+    lexical = not dense_models(system.system)
+    texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
+    rows = zip(found.terms[0].tolist(), found.scores[0].tolist(), found.component[0].tolist(), strict=True)
+    return [
+        {
+            "rank": rank,
+            "id": ontology.ids[term],
+            "label": ontology.labels[term],
+            "score": score,
+            "component": ComponentKind(int(kinds[component])).name.lower(),
+            "text": texts[component],
+        }
+        for rank, (term, score, component) in enumerate(rows, start=1)
+        if score or not lexical
+    ]
+
+
+def _notes(system: TermRetriever, language: str | None) -> list[str]:
+    """What made the scores, what cannot be expected of the model, and whose terms these are."""
+    from equipoise.domains.phenotypes.index.retriever import fusion_parts
+    from equipoise.models.retriever import spec_kind
+
+    how = f"multi-vector, {system.strategy}" if system.multi else "single-vector"
+    notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
+    kinds = {part.card.spec: spec_kind(part.card.spec) for part in fusion_parts(system.system)}
+    return [*notes, *language_notes(kinds, language), system.ontology.citation]
+
+
+# ``eq phenotypes similarity``: how alike terms of an ontology are, and where they meet.
+
+SIMILARITY_HELP = """
+\b
+  eq phenotypes similarity HP:0001250 HP:0002069
+  eq phenotypes similarity HP:0001250 HP:0002069 HP:0000252 --measure resnik --measure edge
+
+Say how alike terms are, every one with every other, and in which common ancestor they meet. The measures are
+lin (the default), resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim says where
+they count. What a term says, its information content, comes from the graph alone.
+
+Alternative and replaced ids are followed, and it is said. --ontology takes any OBO or OBO-graph JSON file.
+"""
+
+_SIDE_BY_SIDE = 3
+"""So many measures fit side by side."""
+
+
+@click.command(help=SIMILARITY_HELP, short_help="How alike terms are.")
+@click.argument("terms", nargs=-1, metavar="TERM TERM...")
+@click.option(
+    "--measure",
+    "measures",
+    type=options.ChoiceWithHint(
+        "similarity", options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
+    ),
+    multiple=True,
+    default=("lin",),
+    show_default=True,
+    help="How to measure; may be given again.",
+)
+@click.option(
+    "--information",
+    type=options.ChoiceWithHint(
+        "information content",
+        options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
+    ),
+    default="descendants",
+    show_default=True,
+    help="How much a term says.",
+)
+@click.option("--parity", is_flag=True, help="The hybrid with 1.0 for distinct terms too, as it was published.")
+@click.option("--ontology", "source", default="hpo", show_default=True, metavar="PATH", help="Or an OBO file.")
+@options.output_options
+@pass_output
+def similarity(
+    out: Output,
+    terms: tuple[str, ...],
+    measures: tuple[str, ...],
+    information: str,
+    parity: bool,
+    source: str,
+) -> None:
+    """See ``SIMILARITY_HELP``."""
+    from equipoise.domains.phenotypes.ontology import similarity as arithmetic
+    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+
+    if len(terms) < 2:
+        raise ParameterError(
+            f"two terms are compared, and {len(terms)} {'was' if len(terms) == 1 else 'were'} given",
+            hint="eq phenotypes similarity HP:0001250 HP:0002069",
+        )
+    if parity and "hybrid" not in measures:
+        raise ParameterError("--parity is a matter of the hybrid", hint="add --measure hybrid")
+    ontology = load_ontology(source)
+    given = [ontology.resolve(term) for term in terms]
+    bound = [
+        arithmetic.term_similarity(ontology, name, information=information, parity=parity and name == "hybrid")
+        for name in dict.fromkeys(measures)
+    ]
+    rows = [_row(bound, left, right) for left, right in combinations(given, 2)]
+    if out.json:
+        out.data(_facts(ontology, information, given, rows))
+    else:
+        out.show(*_parts(ontology, bound, given, rows))
+
+
+def _row(bound: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
+    """One pair: its ids, how alike they are, how far apart, and where they meet by the first measure."""
+    import numpy as np
+
+    from equipoise.domains.phenotypes.ontology.similarity import common_ancestor, path_lengths
+
+    ontology = bound[0].ontology
+    a, b = np.array([left.term]), np.array([right.term])
+    edges = path_lengths(ontology, a, b)[0]
+    meet = common_ancestor(bound[0], left.term, right.term)
+    return {
+        "a": ontology.ids[left.term],
+        "b": ontology.ids[right.term],
+        "similarity": {each.measure.name: float(each.pairs(a, b)[0]) for each in bound},
+        "edges": int(edges) if np.isfinite(edges) else None,
+        "ancestor": None if meet is None else {"id": ontology.ids[meet], "label": ontology.labels[meet]},
+    }
+
+
+def _facts(ontology: Ontology, information: str, given: list[ResolvedId], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "ontology": {
+            "name": ontology.name,
+            "release": ontology.release,
+            "citation": ontology.citation,
+        },
+        "information": information,
+        "terms": [
+            {
+                "given": each.id,
+                "id": ontology.ids[each.term],
+                "label": ontology.labels[each.term],
+                "how": each.how,
+            }
+            for each in given
+        ],
+        "pairs": rows,
+    }
+
+
+def _parts(
+    ontology: Ontology, bound: list[TermSimilarity], given: list[ResolvedId], rows: list[dict[str, Any]]
+) -> list[Any]:
+    from equipoise.report.terminal import Paragraph, TerminalTable
+
+    terms = [Paragraph(_introduced(ontology, each)) for each in given]
+    columns = _by_measure(bound, rows) if len(bound) > _SIDE_BY_SIDE else _by_pair(bound, rows)
+    formulas = [Paragraph(f"{each.measure.name}: {each.measure.formula}") for each in bound]
+    return [
+        *terms,
+        Paragraph(""),
+        TerminalTable(columns),
+        Paragraph(""),
+        *formulas,
+        Paragraph(ontology.citation),
+    ]
+
+
+def _by_pair(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
+    """A row a pair, a column a measure."""
+    from equipoise.report.terminal import ReportColumn
+    from equipoise.stats.formatting import format_value
+
+    columns = [
+        ReportColumn("term", [row["a"] for row in rows]),
+        ReportColumn("with", [row["b"] for row in rows]),
+    ]
+    for each in bound:
+        cells = [format_value(row["similarity"][each.measure.name], 3) for row in rows]
+        columns.append(ReportColumn(each.measure.name, cells, right=True))
+    return [*columns, *_where(rows)]
+
+
+def _by_measure(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
+    """A row a pair and measure: many measures side by side would not fit."""
+    from equipoise.report.terminal import ReportColumn
+    from equipoise.stats.formatting import format_value
+
+    again = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(bound) - 1)
+    pairs = [each for row in rows for each in (row, *again)]
+    cells = [format_value(row["similarity"][each.measure.name], 3) for row in rows for each in bound]
+    return [
+        ReportColumn("term", [row["a"] for row in pairs]),
+        ReportColumn("with", [row["b"] for row in pairs]),
+        ReportColumn("measure", [each.measure.name for _ in rows for each in bound]),
+        ReportColumn("similarity", cells, right=True),
+        *_where(pairs),
+    ]
+
+
+def _where(rows: list[dict[str, Any]]) -> list[Any]:
+    """How far apart the terms are, and where they meet."""
+    from equipoise.report.terminal import ReportColumn
+
+    edges = ["none" if row["edges"] is None else str(row["edges"]) for row in rows]
+    return [
+        ReportColumn("edges", edges, right=True),
+        ReportColumn("meet in", [_meeting(row["ancestor"]) for row in rows], shortens="end", rank=1),
+    ]
+
+
+def _introduced(ontology: Ontology, given: ResolvedId) -> str:
+    """The id with its label, and what the given id was where it is another one."""
+    term = f"{ontology.ids[given.term]} {ontology.labels[given.term]}"
+    how = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[given.how]
+    return f"{term} (given as {given.id}{how})" if how else term
+
+
+def _meeting(ancestor: dict[str, str] | str | None) -> str:
+    if isinstance(ancestor, str):
+        return ancestor
+    return "nowhere" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"

@@ -1,0 +1,163 @@
+"""What a system makes of the ontology itself: does every label find its own term, and is near also alike?
+
+All of it comes from one pass: some labels are asked like any other text.
+
+- Self-match: the term of a label is the first answer. Equal scores share the first place.
+- Branch purity: of the nearest terms to a term, the share that have a top-level branch in common with it.
+- Fidelity: for each term, Spearman's correlation of the system's distance (minus the score) to the other
+  terms of the sample with their path length in the graph; and of its score with their Resnik similarity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
+from equipoise.geometry.topk import leading_columns_of
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.slices import Slice, slice_estimates
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology, TopLevelBranches
+    from equipoise.domains.phenotypes.scoring import TermScorer
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Bools, Floats, Ints
+
+N_NEIGHBORS = 10
+SELF, PURITY = "self-match", f"branch purity@{N_NEIGHBORS}"
+PATHS, RESNIK = "Spearman with path length", "Spearman with Resnik"
+SYNONYMS = "synonyms"
+
+
+@dataclass(frozen=True)
+class LabelDiagnostics:
+    """Shares and correlations over a sample of terms, each with its interval; self-matches by synonyms."""
+
+    terms: int
+    shares: Result
+    correlations: Result
+    by_synonyms: tuple[Slice, ...]
+
+    @property
+    def figures(self) -> tuple[Estimate, ...]:
+        """Every figure; those of self-matches by the number of synonyms are named for it."""
+        shares, correlations = self.shares.estimates, self.correlations.estimates
+        parts = [replace(each.estimate, metric=f"  synonyms: {each.value}") for each in self.by_synonyms]
+        return (shares[SELF], *parts, shares[PURITY], *correlations.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        estimates = [*self.shares.estimates.values(), *self.correlations.estimates.values()]
+        return {
+            "terms": self.terms,
+            "estimates": [each.to_dict() for each in estimates],
+            "self_match_by_synonyms": {each.value: each.estimate.to_dict() for each in self.by_synonyms},
+        }
+
+
+def diagnose(system: TermScorer, ontology: Ontology, *, sample: int = 500, seed: int = 0) -> LabelDiagnostics:
+    """Look up the labels of a random sample of terms, and compare what is near with the graph."""
+    rng = np.random.default_rng([seed, len(ontology)])
+    terms = np.sort(rng.choice(len(ontology), min(sample, len(ontology)), replace=False))
+    columns = _measured(system, ontology, terms)
+    ids = [ontology.ids[term] for term in terms]
+    branches = top_branches(ontology)
+    shares = result_from_values(
+        "labels",
+        ids,
+        {SELF: columns[SELF], PURITY: columns[PURITY]},
+        chance={SELF: 1.0 / len(ontology), PURITY: _chance(branches, terms)},
+        seed=seed,
+    )
+    correlations = result_from_values(
+        "labels",
+        ids,
+        {PATHS: columns[PATHS], RESNIK: columns[RESNIK]},
+        bounds=(-1.0, 1.0),
+        chance={PATHS: 0.0, RESNIK: 0.0},
+        unit="correlation",
+        seed=seed,
+    )
+    groups = {name: {SYNONYMS: _group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)}
+    found = slice_estimates(shares, SELF, groups, seed=seed)
+    return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(found, key=lambda each: each.value)))
+
+
+def top_branches(ontology: Ontology) -> TopLevelBranches:
+    """The children of the root, or of its child that holds most terms: the branches that tell terms apart."""
+    branches = ontology.branches()
+    sizes = branches.member.sum(axis=0)
+    if len(sizes) and sizes.max() > len(ontology) / 2:
+        return ontology.branches(ontology.ids[branches.tops[int(sizes.argmax())]])
+    return branches
+
+
+def _measured(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[str, Floats]:
+    member = top_branches(ontology).member
+    resnik = term_similarity(ontology, "resnik")
+    columns = {name: np.full(len(terms), np.nan) for name in (SELF, PURITY, PATHS, RESNIK)}
+    for part, scores in system.score_blocks([ontology.labels[term] for term in terms]):
+        own = terms[part]
+        columns[SELF][part] = _first_place(scores, own)
+        columns[PURITY][part] = _purity(scores, own, member)
+        for row, term in enumerate(own):
+            others = terms[terms != term]
+            there = np.full(len(others), term)
+            near = scores[row, others]
+            columns[PATHS][part.start + row] = _spearman(-near, path_lengths(ontology, there, others))
+            columns[RESNIK][part.start + row] = _spearman(near, resnik.pairs(there, others))
+    return columns
+
+
+def _first_place(scores: NDArray[Any], own: Ints) -> Floats:
+    """1 for a term that nothing beats, shared where others score the same."""
+    mine = scores[np.arange(len(own)), own][:, None]
+    alone: Floats = ((scores > mine).sum(axis=1) == 0) / (scores == mine).sum(axis=1)
+    return alone
+
+
+def _purity(scores: NDArray[Any], own: Ints, member: Bools) -> Floats:
+    """Of the nearest terms but the term itself, the share with a branch in common; none outside branches."""
+    apart = scores.astype(np.float64)
+    apart[np.arange(len(own)), own] = -np.inf
+    nearest, _ = leading_columns_of(apart, min(N_NEIGHBORS, scores.shape[1] - 1))
+    shared = (member[own][:, None, :] & member[nearest]).any(axis=-1).mean(axis=1)
+    return np.where(member[own].any(axis=1), shared, np.nan)
+
+
+def _chance(branches: TopLevelBranches, terms: Ints) -> float:
+    """The share of random pairs that have a branch in common."""
+    inside = terms[branches.member[terms].any(axis=1)]
+    if len(inside) < 2:
+        return float("nan")
+    member = branches.member.astype(np.float32)
+    shared = (member[inside] @ member.T > 0).sum(axis=1) - 1
+    return float(shared.mean() / (len(member) - 1))
+
+
+def _spearman(a: Floats, b: Floats) -> float:
+    """Spearman's correlation; undefined where either is constant."""
+    from scipy.stats import rankdata
+
+    finite = np.isfinite(a) & np.isfinite(b)
+    if finite.sum() < 3:
+        return float("nan")
+    x, y = rankdata(a[finite]), rankdata(b[finite])
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((x @ x) * (y @ y)))
+    return float(np.clip(x @ y / scale, -1.0, 1.0)) if scale else float("nan")
+
+
+def _group(synonyms: int) -> str:
+    """The class of a number of synonyms.
+
+    >>> [_group(n) for n in (0, 1, 2, 3, 5, 6, 40)]
+    ['0', '1', '2', '3 to 5', '3 to 5', '6 and more', '6 and more']
+    """
+    if synonyms < 3:
+        return str(synonyms)
+    return "3 to 5" if synonyms < 6 else "6 and more"

@@ -1,0 +1,446 @@
+"""Annotated documents from a folder, a JSON or a JSONL file; what cannot be read is listed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
+from equipoise.io.json import parse_json, parse_line
+from equipoise.io.tables import Table, format_of, parse_table
+from equipoise.io.text import PathLike, display_path, open_text
+
+# A document and its gold: terms, what is asserted of each, and where the text says so.
+
+CharSpan = tuple[int, int]
+"""Characters from the first number up to the second, which is exclusive."""
+
+ASSERTIONS = ("affirmed", "negated", "uncertain", "family_history", "hypothetical")
+"""What a text may say of a term; the first is meant where nothing is said."""
+
+_SPELLINGS = {
+    "present": "affirmed",
+    "positive": "affirmed",
+    "true": "affirmed",
+    "absent": "negated",
+    "negative": "negated",
+    "denied": "negated",
+    "false": "negated",
+    "possible": "uncertain",
+    "suspected": "uncertain",
+    "family": "family_history",
+    "conditional": "hypothetical",
+}
+_NUMBERED = re.compile(r"([A-Za-z]+)\s*[:_]\s*(\d+)")
+_SEVEN_DIGITS = ("HP", "MP", "MONDO", "GO", "UBERON")
+"""Ontologies whose ids are numbers of seven digits, which spreadsheets and people shorten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A term, what the text asserts of it, and the characters that say so (none where nobody marked them)."""
+
+    term: str
+    assertion: str = ASSERTIONS[0]
+    spans: tuple[CharSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedDocument:
+    """A text with its gold; every (term, assertion) stands once."""
+
+    id: str
+    text: str
+    annotations: tuple[Annotation, ...]
+    language: str = ""
+    dataset: str = ""
+
+
+def parse_assertion(given: str) -> str:
+    """One of ``ASSERTIONS`` from the spellings that corpora use.
+
+    >>> parse_assertion("PRESENT"), parse_assertion("Family history")
+    ('affirmed', 'family_history')
+    """
+    name = re.sub(r"[\s\-_]+", "_", given.strip().casefold())
+    found = _SPELLINGS.get(name, name)
+    if found not in ASSERTIONS:
+        raise FormatError(
+            f"has the assertion {given!r}",
+            hint=did_you_mean(name, [*ASSERTIONS, *_SPELLINGS]) or f"write one of {', '.join(ASSERTIONS)}",
+        )
+    return found
+
+
+def term_id(given: str) -> str:
+    """An id as its ontology writes it, where the way it writes is known; else without white space around it.
+
+    >>> term_id("hp_1250"), term_id(" HP:0001250 "), term_id("heart-12")
+    ('HP:0001250', 'HP:0001250', 'heart-12')
+    """
+    match = _NUMBERED.fullmatch(given.strip())
+    if match is None or match[1].upper() not in _SEVEN_DIGITS:
+        return given.strip()
+    return f"{match[1].upper()}:{int(match[2]):07d}"
+
+
+# One document of a JSON object, in the words of the corpora that people have.
+
+IDS = ("doc_id", "id", "document_id")
+TEXTS = ("full_text", "text")
+ANNOTATIONS = ("annotations", "gold_hpo_terms", "hpo_ids", "terms")
+TERMS = ("hpo_id", "id", "term_id", "term")
+ASSERTED = ("assertion_status", "assertion", "status")
+SPANS = ("evidence_spans", "spans")
+STARTS, ENDS, WORDS = ("start_char", "start"), ("end_char", "end"), ("text_snippet", "text")
+EXAMPLE = '{"doc_id": "d1", "full_text": "...", "annotations": [{"hpo_id": "HP:0001250"}]}'
+
+
+def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[AnnotatedDocument, list[str]]:
+    """The document of an object, and what in it does not fit; ``name`` is its id where it has none.
+
+    A span that does not fit the text is told and left out, and its term stays gold. A term without an id,
+    or with an assertion that nobody knows, is an error: the gold would be another.
+    """
+    if not isinstance(value, Mapping):
+        raise FormatError("is no JSON object", hint=f"write {EXAMPLE}")
+    given = _first(value, IDS)
+    called = str(given).strip() if isinstance(given, str | int) and str(given).strip() else name
+    text = _first(value, TEXTS)
+    if not isinstance(text, str):
+        raise FormatError(f"has no text: no key {' or '.join(TEXTS)}", hint=f"write {EXAMPLE}")
+    if not text.strip():
+        raise FormatError("has an empty text", hint="fill it in, or take the document out")
+    found = _first(value, ANNOTATIONS)
+    if not isinstance(found, list):
+        raise FormatError(
+            f"has no list of annotations: no key {', '.join(ANNOTATIONS)}",
+            hint="a document in which nothing was found has an empty list",
+        )
+    told: list[str] = []
+    gold = _merged([_annotation(each, text, told) for each in found])
+    of = _text(value, "dataset") or dataset
+    return AnnotatedDocument(called, text, gold, _text(value, "language"), of), told
+
+
+def _annotation(value: Any, text: str, told: list[str]) -> Annotation:
+    if isinstance(value, str):
+        value = {TERMS[0]: value}
+    if not isinstance(value, Mapping):
+        raise FormatError(f"has the annotation {value!r}", hint="write an object with hpo_id, or an id")
+    term = _first(value, TERMS)
+    if not isinstance(term, str) or not term.strip():
+        raise FormatError("has an annotation without a term", hint=f"give it a key {TERMS[0]}")
+    asserted = _first(value, ASSERTED)
+    if asserted is not None and not isinstance(asserted, str):
+        raise FormatError(f"has the assertion {asserted!r}", hint="write affirmed or negated, for example")
+    spans = _first(value, SPANS)
+    if spans is not None and not isinstance(spans, list):
+        raise FormatError(f"has the spans {spans!r} for {term}", hint="give a list of spans")
+    places = [_place(each, text, term, told) for each in spans or ()]
+    return Annotation(term_id(term), parse_assertion(asserted or "affirmed"), tuple(each for each in places if each))
+
+
+def _place(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None:
+    """Where a span stands; None, and a sentence, where it cannot stand there."""
+    words: Any = None
+    if isinstance(value, Mapping):
+        start, end, words = (_first(value, keys) for keys in (STARTS, ENDS, WORDS))
+    elif isinstance(value, list) and len(value) == 2:
+        start, end = value
+    else:
+        start = end = None
+    if type(start) is not int or type(end) is not int:
+        told.append(f"a span of {term} has no whole numbers start_char and end_char")
+    elif not 0 <= start < end <= len(text):
+        told.append(f"a span of {term} goes from {start} to {end} in a text of {len(text)} characters")
+    elif words is not None and text[start:end] != words:
+        told.append(f"a span of {term} from {start} to {end} reads {text[start:end]!r}, not {words!r}")
+    else:
+        return start, end
+    return None
+
+
+def _merged(annotations: list[Annotation]) -> tuple[Annotation, ...]:
+    """Mentions of the same term with the same assertion are one entry with several spans."""
+    spans: dict[tuple[str, str], set[CharSpan]] = {}
+    for each in annotations:
+        spans.setdefault((each.term, each.assertion), set()).update(each.spans)
+    return tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    text = value.get(key)
+    return text.strip() if isinstance(text, str) else ""
+
+
+def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """What stands under the first of these keys that is there."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+SAMPLE = "notes"
+"""The short notes that come with the program."""
+FOLDER = "annotations"
+_LISTS = ("documents", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationIssue:
+    """Something that does not fit, and where; ``lost`` says whether a whole document is missing for it.
+
+    ``hint`` is what to do about it, where that is known.
+    """
+
+    where: str
+    sentence: str
+    lost: bool
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.sentence}" if self.lost else f"{self.where}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class AnnotatedCorpus:
+    """Documents with gold, in the order of their files, and everything that did not fit."""
+
+    documents: tuple[AnnotatedDocument, ...]
+    problems: tuple[AnnotationIssue, ...] = ()
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def lost(self) -> tuple[AnnotationIssue, ...]:
+        """The documents that could not be read."""
+        return tuple(each for each in self.problems if each.lost)
+
+    @property
+    def without_gold(self) -> tuple[str, ...]:
+        """The documents in which people found nothing: recall is not defined there."""
+        return tuple(each.id for each in self.documents if not each.annotations)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of texts and gold: equal content, equal fingerprint."""
+        content = [asdict(document) for document in self.documents]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8")).hexdigest()
+
+
+def read_annotated_corpus(source: PathLike, dataset: str | None = None) -> AnnotatedCorpus:
+    """The documents of a folder, of a JSON or JSONL file, or the sample called ``notes``.
+
+    A folder holds ``annotations/*.json``, a document a file, or several datasets that do; ``dataset`` picks
+    one. A flat file holds a list of such documents, or an object with it under ``documents``; JSONL one a
+    line; there ``dataset`` picks the documents that name it under that key. Spans are compared with the text
+    and ids are normalised. A document that cannot be read is a lost one among the problems; only when none
+    is left is that an error.
+
+    >>> notes = read_annotated_corpus("notes", dataset="german")
+    >>> len(notes) > 9, notes.problems, notes.documents[0].language
+    (True, (), 'de')
+    """
+    if str(source) == SAMPLE and not Path(SAMPLE).exists():
+        with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
+            return _annotated(Path(folder), dataset, SAMPLE)
+    return _annotated(Path(source), dataset, display_path(source))
+
+
+def _annotated(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
+    documents: dict[str, AnnotatedDocument] = {}
+    problems: list[AnnotationIssue] = []
+    first_error: InputError | None = None
+    found = _of_folder(path, dataset) if path.is_dir() else _of_one_file(path, dataset)
+    for where, name, of, value in found:
+        try:
+            if isinstance(value, InputError):
+                raise value
+            document, told = parse_document(value, name=name, dataset=of)
+            if document.id in documents:
+                raise FormatError(f"has the id {document.id}, as a document before it", hint="rename one")
+        except InputError as error:
+            first_error = first_error or error
+            sentence = error.sentence.removeprefix(where).strip()
+            problems.append(AnnotationIssue(where, sentence, lost=True, hint=error.hint))
+            continue
+        documents[document.id] = document
+        problems += [AnnotationIssue(where, each, lost=False) for each in told]
+    if not documents:
+        of = "" if dataset is None else f"the dataset {dataset} of "
+        fact = str(problems[0]) if problems else f"{of}{source} holds no document"
+        hint = first_error.hint if first_error else f"give a folder with {FOLDER}/*.json, or a JSON file"
+        raise InputError(f"no document can be read: {fact}", hint=hint)
+    return AnnotatedCorpus(tuple(documents.values()), tuple(problems), source)
+
+
+Found = tuple[str, str, str, Any]
+"""Where a value stands, the name to use where it has none, its dataset, and the value or its error."""
+
+
+def _of_folder(folder: Path, dataset: str | None) -> Iterator[Found]:
+    """The documents of every dataset, or of one, in the order of their names."""
+    datasets = _datasets(folder)
+    if dataset is not None:
+        if dataset not in datasets:
+            raise UnknownNameError.of(
+                "dataset",
+                dataset,
+                datasets,
+                more=f"{display_path(folder)} has {', '.join(datasets) or 'none'}",
+            )
+        datasets = {dataset: datasets[dataset]}
+    for name, place in datasets.items():
+        for file in sorted(place.iterdir()):
+            if format_of(file) in ("json", "jsonl"):
+                yield from _of_file(file, name)
+
+
+def _of_one_file(path: Path, dataset: str | None) -> Iterator[Found]:
+    """The documents of a flat file, or those that say of themselves that they are of a dataset."""
+    found = list(_of_file(path, "", alone=True))
+    if dataset is None:
+        yield from found
+        return
+    told = [value.get("dataset") if isinstance(value, dict) else None for _, _, _, value in found]
+    known = sorted({each for each in told if isinstance(each, str)})
+    if dataset not in known:
+        more = f"the documents of {display_path(path)} are of {', '.join(known)}"
+        raise UnknownNameError.of(
+            "dataset",
+            dataset,
+            known,
+            more=more if known else f"no document of {display_path(path)} names a dataset",
+        )
+    for each, of in zip(found, told, strict=True):
+        if of == dataset or isinstance(each[-1], InputError):
+            yield each
+
+
+def _datasets(folder: Path) -> dict[str, Path]:
+    """The folders that hold documents, by the names of their datasets."""
+    if (folder / FOLDER).is_dir():
+        return {folder.name: folder / FOLDER}
+    below = {each.name: each / FOLDER for each in sorted(folder.iterdir()) if (each / FOLDER).is_dir()}
+    return below or {folder.parent.name if folder.name == FOLDER else folder.name: folder}
+
+
+def _of_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Found]:
+    """The values of a file; a file that cannot be read is one error, unless there is no other."""
+    where, form = display_path(path), format_of(path)
+    if alone and form not in ("json", "jsonl"):
+        open_text(path)
+        raise FormatError(f"{where} has a suffix that names no JSON", hint="name it .json or .jsonl")
+    try:
+        file = open_text(path)
+        if form == "jsonl":
+            for number, line in enumerate(file.lines, start=1):
+                if line.strip():
+                    at = f"{where} line {number}"
+                    try:
+                        value = parse_line(file, number, line)
+                    except InputError as error:
+                        value = error
+                    yield at, f"d{number}", dataset, value
+            return
+        content = parse_json(file)
+    except InputError as error:
+        if alone:
+            raise
+        yield where, path.stem, dataset, error
+        return
+    listed = _list_in(content)
+    if listed is None:
+        yield where, path.stem, dataset, content
+        return
+    for number, value in enumerate(listed, start=1):
+        yield f"{where} document {number}", f"d{number}", dataset, value
+
+
+def _list_in(content: Any) -> list[Any] | None:
+    """The list of documents that a JSON value is or holds; None where it is one document itself."""
+    if isinstance(content, list):
+        return content
+    if isinstance(content, dict):
+        return next((content[key] for key in _LISTS if isinstance(content.get(key), list)), None)
+    return None
+
+
+# Documents with marked spans: JSONL with ``id``, ``text`` and ``spans`` of character offsets.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters ``start`` to ``end`` (exclusive) of a text, and what they were marked as."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and its spans."""
+
+    id: str
+    text: str
+    spans: tuple[Span, ...]
+
+    def surface(self, span: Span) -> str:
+        """The words that a span marks."""
+        return self.text[span.start : span.end]
+
+
+def read_spans(path: PathLike) -> list[Document]:
+    """Documents from JSONL: ``{"id": "d1", "text": "...", "spans": [{"start": 0, "end": 5, "label": "x"}]}``.
+
+    Offsets count characters from 0, the end is exclusive and lies within the text. A span that also
+    carries its ``text`` must agree with its offsets.
+    """
+    table = parse_table(open_text(path), "jsonl").require("id", "text", "spans")
+    documents: list[Document] = []
+    index_of: dict[str, int] = {}
+    for index, row in enumerate(table.rows):
+        name, text, spans = row["id"], row["text"], row["spans"]
+        if not isinstance(name, str) or not name or not isinstance(text, str) or not isinstance(spans, list):
+            raise table.error(FormatError, [index], "needs a string id, a string text and a list of spans")
+        first = index_of.setdefault(name, index)
+        if first != index:
+            raise table.error(DuplicateError, [first, index], f"both have the id {name}", hint="rename one")
+        documents.append(Document(name, text, tuple(_span(table, index, text, each) for each in spans)))
+    return documents
+
+
+def _span(table: Table, index: int, text: str, value: Any) -> Span:
+    if not isinstance(value, dict):
+        raise table.error(FormatError, [index], "has a span that is no object")
+    start, end, label = value.get("start"), value.get("end"), value.get("label", "")
+    if type(start) is not int or type(end) is not int or not isinstance(label, str):
+        raise table.error(
+            FormatError, [index], "has a span without whole numbers start and end", hint="a label is a string"
+        )
+    if not 0 <= start < end <= len(text):
+        raise table.error(
+            FormatError,
+            [index],
+            f"has a span from {start} to {end} in a text of {len(text)} characters",
+            hint="offsets count characters from 0, and the end is exclusive",
+        )
+    surface = value.get("text", text[start:end])
+    if surface != text[start:end]:
+        bytes_fit = text.encode("utf-8")[start:end] == str(surface).encode("utf-8")
+        raise table.error(
+            FormatError,
+            [index],
+            f"has a span from {start} to {end} that reads {text[start:end]!r}, not {surface!r}",
+            hint="the offsets fit the UTF-8 bytes; they must count characters" if bytes_fit else "",
+        )
+    return Span(start, end, label)

@@ -1,0 +1,150 @@
+"""The gold of annotated documents in the terms of an ontology: ids followed to the terms that live today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.phenotypes.assertion.detect import LANGUAGES, validate_language
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    AnnotatedCorpus,
+    AnnotatedDocument,
+    Annotation,
+    AnnotationIssue,
+)
+from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, Resolutions, ResolvedId
+from equipoise.errors import InputError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class GoldAnnotations:
+    """Documents whose gold are live terms, and everything that did not fit on the way there."""
+
+    annotated: AnnotatedCorpus
+    ontology: Ontology
+    resolutions: Resolutions
+    problems: tuple[AnnotationIssue, ...]
+
+    @property
+    def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
+        """The gold by document."""
+        return {each.id: each.annotations for each in self.annotated.documents}
+
+    @cached_property
+    def documents(self) -> tuple[ClinicalText, ...]:
+        """The texts, as the pipeline takes them."""
+        return tuple(
+            ClinicalText(each.id, each.text, each.language if supports_assertions(each.language) else None)
+            for each in self.annotated.documents
+        )
+
+    def sets(self) -> dict[str, list[tuple[str, str]]]:
+        """The (term, assertion) pairs by document."""
+        return {name: [(each.term, each.assertion) for each in found] for name, found in self.annotations.items()}
+
+    @property
+    def lost(self) -> tuple[AnnotationIssue, ...]:
+        """The documents that could not be read."""
+        return tuple(each for each in self.problems if each.lost)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All problems, those of whole documents last: each of them is told by itself as well."""
+        return tuple(map(str, sorted(self.problems, key=lambda each: each.lost)))
+
+    @property
+    def lost_sentence(self) -> str:
+        """Which documents are missing; nothing where none is."""
+        if not self.lost:
+            return ""
+        names = join_names([each.where for each in self.lost])
+        return f"{pluralize(len(self.lost), 'document')} could not be read: {names}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the documents."""
+        bare = self.annotated.without_gold
+        odd = [each for each in self.problems if not each.lost]
+        notes = [self.lost_sentence] if self.lost else []
+        if bare:
+            notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
+        if self.resolutions.moved:
+            notes.append(f"ids followed to live terms: {self.resolutions}")
+        strange = sorted({each.language for each in self.annotated.documents} - {""})
+        strange = [each for each in strange if not supports_assertions(each)]
+        if strange:
+            known = " or ".join(LANGUAGES)
+            notes.append(f"no rules for assertions in {join_names(strange)}: those of {known} are used")
+        if odd:
+            notes.append(f"{pluralize(len(odd), 'mismatch', 'mismatches')} in the gold")
+        return tuple(notes)
+
+
+def supports_assertions(language: str) -> bool:
+    """Whether assertions can be told in a language.
+
+    >>> supports_assertions("de"), supports_assertions("fr"), supports_assertions("")
+    (True, False, False)
+    """
+    try:
+        validate_language(language)
+    except UnknownNameError:
+        return False
+    return True
+
+
+def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldAnnotations:
+    """The same documents with every id followed; an id that leads nowhere is listed and left out.
+
+    A document all of whose ids lead nowhere is lost: without them it would seem to have nothing in it, and
+    whatever is found there would be wrong.
+    """
+    problems = list(annotated.problems)
+    resolved: list[ResolvedId] = []
+    found = [_live(each, ontology, problems, resolved) for each in annotated.documents]
+    documents = tuple(each for each in found if each is not None)
+    if annotated.documents and resolved == [] and len(problems) > len(annotated.problems):
+        raise InputError(
+            f"none of the gold ids of {annotated.source or 'the documents'} is a term of {ontology.title}: "
+            f"{problems[len(annotated.problems)]}",
+            hint="name the ontology of these ids with --ontology",
+        )
+    if not resolved:
+        source, number = annotated.source or "the list", pluralize(len(documents), "document")
+        raise InputError(
+            f"no document of {source} has gold ({number} without any)",
+            hint="eq phenotypes extract reads texts that nobody annotated",
+        )
+    moved = tuple(each for each in resolved if each.how != "live")
+    live = replace(annotated, documents=documents)
+    return GoldAnnotations(live, ontology, Resolutions(len(resolved), moved), tuple(problems))
+
+
+def _live(
+    document: AnnotatedDocument,
+    ontology: Ontology,
+    problems: list[AnnotationIssue],
+    resolved: list[ResolvedId],
+) -> AnnotatedDocument | None:
+    spans: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    for each in document.annotations:
+        try:
+            found = ontology.resolve(each.term)
+        except UnknownNameError as error:
+            problems.append(
+                AnnotationIssue(f"document {document.id}", f"{error.sentence}; left out", False, error.hint)
+            )
+            continue
+        resolved.append(found)
+        # Two ids of one term are one entry of the gold.
+        spans.setdefault((ontology.ids[found.term], each.assertion), set()).update(each.spans)
+    if document.annotations and not spans:
+        sentence = f"has no gold id that is a term of {ontology.title}"
+        hint = "mend its ids, or name their ontology with --ontology"
+        problems.append(AnnotationIssue(f"document {document.id}", sentence, True, hint))
+        return None
+    live = tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
+    return replace(document, annotations=live)

@@ -1,0 +1,168 @@
+"""What a measurement of extraction is asked to do, beside the documents, the model and the ontology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS
+from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
+from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
+from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
+from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError
+from equipoise.metrics.sets import (
+    AVERAGES,
+    MODES,
+    Mode,
+    OverDocuments,
+    SetAverageMetric,
+    SetF1,
+    SetPrecision,
+    SetRecall,
+)
+from equipoise.models.resolve import open_retriever
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+
+MODE_DESCRIPTIONS = {
+    "strict": "terms with their assertions",
+    "present": "affirmed terms alone",
+    "id": "terms, whatever is asserted of them",
+}
+"""What an entry is in each mode."""
+
+
+@dataclass(frozen=True)
+class ExtractionConfig:
+    """How documents are cut, how candidates become predictions, and how these are scored."""
+
+    pipeline: Pipeline = field(default_factory=Pipeline)
+    chunkers: tuple[str, ...] = DEFAULT_CHUNKERS
+    averaging: OverDocuments = "micro"
+    include_assertions: bool = False
+    """Whether the leading figures count a term with the wrong assertion as an error."""
+    bootstrap: bool = True
+    measure: str = "lin"
+    """What a near miss earns in the soft scores."""
+    multi: bool = True
+    strategy: str = DEFAULT_STRATEGY
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    index_dir: str | None = None
+    threads: int = 1
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of the leading figures."""
+        return "strict" if self.include_assertions else "id"
+
+    def within(self, terms: int) -> ExtractionConfig:
+        """The same settings, looking at no more terms than there are."""
+        depth = min(self.pipeline.num_results, terms)
+        return replace(self, pipeline=replace(self.pipeline, num_results=depth))
+
+    def checked(self) -> ExtractionConfig:
+        """The same settings, or a sentence about what cannot be."""
+        if self.averaging not in AVERAGES:
+            raise UnknownNameError.of("averaging", self.averaging, AVERAGES, more=f"there are {', '.join(AVERAGES)}")
+        if not self.chunkers:
+            raise ParameterError("no chunker was named", hint=f"such as {', '.join(DEFAULT_CHUNKERS)}")
+        if self.pipeline.num_results < 1:
+            raise ParameterError(f"num_results is {self.pipeline.num_results}", hint="ask for one term a chunk or more")
+        return self
+
+
+def settings_of(options: dict[str, Any]) -> ExtractionConfig:
+    """Settings by name; those of the pipeline stand beside the others.
+
+    >>> settings_of({"num_results": 3, "averaging": "macro"}).pipeline.num_results
+    3
+    """
+    of_pipeline = {each.name for each in fields(Pipeline)}
+    known = of_pipeline | {each.name for each in fields(ExtractionConfig)} - {"pipeline"}
+    for name in options:
+        if name not in known:
+            raise UnknownNameError.of("setting of an extraction", name, sorted(known))
+    own = {name: value for name, value in options.items() if name not in of_pipeline}
+    pipeline = {name: value for name, value in options.items() if name in of_pipeline}
+    return replace(ExtractionConfig(**own), pipeline=Pipeline(**pipeline)).checked()
+
+
+def describe_pipeline(pipeline: Pipeline) -> str:
+    """What is not as it would be by default: the name of a configuration.
+
+    >>> describe_pipeline(Pipeline()), describe_pipeline(Pipeline(top_term_only=True, chunk_threshold=0.5))
+    ('default', 'chunk_threshold 0.5, top_term_only')
+    """
+    usual = Pipeline()
+    unlike = {
+        each.name: getattr(pipeline, each.name)
+        for each in fields(Pipeline)
+        if getattr(pipeline, each.name) != getattr(usual, each.name)
+    }
+    parts = [name if value is True else f"{name} {_plain(value)}" for name, value in unlike.items()]
+    return ", ".join(parts) or "default"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+# The figures of an extraction: precision, recall and F1 by every average and mode, and the soft ones.
+
+METRIC_CLASSES: tuple[type[SetAverageMetric], ...] = (SetF1, SetPrecision, SetRecall)
+
+
+def primary_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMetric, ...]:
+    """The three figures that are asked for, F1 first.
+
+    >>> [metric.name for metric in primary_metrics("macro", "id")][0]
+    'F1(average=macro,mode=id)'
+    """
+    return tuple(kind(averaging, mode) for kind in METRIC_CLASSES)
+
+
+def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMetric, ...]:
+    """Every figure, those that are asked for first; soft scores are of the leading mode.
+
+    >>> len(extraction_metrics("micro", "id"))
+    36
+    """
+    averages = [averaging, *(each for each in AVERAGES if each != averaging)]
+    modes = [mode, *(each for each in MODES if each != mode)]
+    exact = [metric for of in modes for average in averages for metric in primary_metrics(average, of)]
+    soft = [kind(average, mode, soft=True) for average in averages for kind in METRIC_CLASSES]
+    return (*exact[:3], *soft[:3], *exact[3:], *soft[3:])
+
+
+# The system that finds terms: a model over the vectors of an ontology, stored or made now.
+
+
+@contextmanager
+def open_term_retriever(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermRetriever]:
+    """The model over the terms; without a stored index the terms are embedded first, which takes a while."""
+    with open_retriever(model, threads=settings.threads) as system:
+        folder = settings.index_dir or default_index_folder()
+        try:
+            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi, threads=settings.threads)
+        except EquipoiseError:
+            if settings.index_dir is not None:
+                raise
+            indexes = ()
+        yield TermRetriever(system, ontology, multi=settings.multi, strategy=settings.strategy, index=indexes)
+
+
+def missing_index_notes(system: TermRetriever) -> tuple[str, ...]:
+    """What to know of a model whose vectors of the terms are not stored; nothing where they are."""
+    if system.indexes or not dense_models(system.system):
+        return ()
+    flag = " --multi-vector" if system.multi else ""
+    return (
+        f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
+        f"eq phenotypes index build --model-name {system.card.spec}{flag} makes one, once",
+    )

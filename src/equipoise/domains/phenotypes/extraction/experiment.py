@@ -1,0 +1,420 @@
+"""Extraction measured: documents cut, terms found in one batch, predictions scored against the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.registry import run_checks
+from equipoise.domains.phenotypes.checks import GoldAssertions
+from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    SAMPLE,
+    AnnotatedCorpus,
+    read_annotated_corpus,
+)
+from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
+from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.config import (
+    MODE_DESCRIPTIONS,
+    ExtractionConfig,
+    describe_pipeline,
+    extraction_metrics,
+    missing_index_notes,
+    open_term_retriever,
+    settings_of,
+)
+from equipoise.domains.phenotypes.extraction.error_stages import (
+    LossStage,
+    TracedTerm,
+    count_by_stage,
+    trace_gold_terms,
+)
+from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
+from equipoise.domains.phenotypes.extraction.report import ExtractionReportData
+from equipoise.domains.phenotypes.extraction.scoring import (
+    ErrorCounts,
+    GoldSpanOracle,
+    count_errors,
+    document_details,
+    evaluate_gold_spans,
+    extraction_result,
+    prediction_sets,
+    with_similarity_credit,
+)
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.store import refuse_unwritable
+from equipoise.errors import FormatError, ParameterError
+from equipoise.io.atomic import write_bytes
+from equipoise.io.json import parse_json
+from equipoise.io.text import PathLike, open_text
+from equipoise.models.resolve import resolve_models
+from equipoise.runs.compare import compare
+from equipoise.runs.manifest import Manifest, Status, redact_secrets
+from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
+from equipoise.runs.unit_table import json_text
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
+    from equipoise.models.encoder import ModelCard
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Result
+    from equipoise.types import Finding
+
+# What a run of extraction found: figures, errors by kind, the stages that lost terms, and the problems.
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractionRun:
+    """One model with one configuration on annotated documents."""
+
+    model: str
+    card: ModelCard
+    gold: GoldAnnotations
+    settings: ExtractionConfig
+    candidates: Candidates
+    predictions: Predictions
+    result: Result
+    mistakes: ErrorCounts
+    traced: tuple[TracedTerm, ...]
+    spans: GoldSpanOracle | None
+    seconds: float
+    notes: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+    @property
+    def primary(self) -> str:
+        """The name of the leading figure."""
+        return extraction_metrics(self.settings.averaging, self.settings.mode)[0].name
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is to be known of the result; it keeps them, so that stored runs tell them as well."""
+        return self.result.findings
+
+    @property
+    def stages(self) -> Mapping[LossStage, int]:
+        """How many gold entries ended at each stage."""
+        return count_by_stage(self.traced)
+
+    @property
+    def edition(self) -> ExtractionReportData:
+        """All that a report shows."""
+        return ExtractionReportData(
+            result=self.result,
+            averaging=self.settings.averaging,
+            mode=self.settings.mode,
+            counted=MODE_DESCRIPTIONS[self.settings.mode],
+            documents=len(self.gold.annotated),
+            chunks=len(self.candidates),
+            seconds=self.seconds,
+            stages={str(stage): number for stage, number in self.stages.items()},
+            mistakes=self.mistakes.to_dict(),
+            spans=() if self.spans is None else self.spans.estimates,
+            split=() if self.spans is None else (self.spans.found, self.spans.chunker, self.spans.model),
+            notes=(*self.gold.notes, *self.notes),
+            problems=self.gold.told,
+            citation=self.gold.ontology.citation,
+            findings=self.findings,
+        )
+
+    def write(self, folder: str | Path) -> Path:
+        """Write extraction_results.json, a run directory, and the candidates that all of it rests on."""
+
+        return write_extraction(Path(folder), self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON."""
+        ontology = self.gold.ontology
+        return {
+            "system": self.result.system,
+            "model": self.model,
+            "settings": {
+                **self.settings.pipeline.record(),
+                **{
+                    each.name: getattr(self.settings, each.name)
+                    for each in fields(self.settings)
+                    if each.name not in ("pipeline", "index_dir", "threads")
+                },
+            },
+            "mode": self.settings.mode,
+            "primary": self.primary,
+            "ontology": {
+                "name": ontology.name,
+                "release": ontology.release,
+                "citation": ontology.citation,
+            },
+            "documents": len(self.gold.annotated),
+            "documents_without_gold": list(self.gold.annotated.without_gold),
+            "notes": [*self.gold.notes, *self.notes],
+            "chunks": len(self.candidates),
+            "seconds": self.seconds,
+            "estimates": [each.to_dict() for each in self.result.estimates.values()],
+            "errors_by_kind": self.mistakes.to_dict(),
+            "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
+            "gold_spans": None if self.spans is None else self.spans.to_dict(),
+            "resolved_ids": [
+                {"id": each.id, "how": each.how, "term": ontology.ids[each.term]}
+                for each in self.gold.resolutions.moved
+            ],
+            "problems": [asdict(each) for each in self.gold.problems],
+            "findings": [asdict(each) for each in self.findings],
+            "predictions": {
+                name: [
+                    {
+                        "hpo_id": each.term,
+                        "label": ontology.labels[ontology.place(each.term)],
+                        "assertion_status": str(each.assertion),
+                        "score": each.score,
+                        "evidence_spans": [{"start_char": start, "end_char": end} for start, end in each.spans],
+                    }
+                    for each in found
+                ]
+                for name, found in self.predictions
+            },
+        }
+
+    def __repr__(self) -> str:
+        figure = self.result[self.primary]
+        return f"<Extraction by {self.result.system}: {self.primary} {figure.value:.3f}>"
+
+    def _repr_html_(self) -> str:
+        """The figures, as notebooks show them."""
+        return self.result._repr_html_()
+
+
+MIN_DEPTH = 20
+"""How many terms of a chunk are kept at least."""
+
+Source = str | Path | AnnotatedCorpus
+
+
+def run_extraction(
+    source: Source = SAMPLE,
+    model: Any = DEFAULT_MODEL,
+    ontology: Ontology | str = "hpo",
+    *,
+    dataset: str | None = None,
+    tuned: TunedParameters | None = None,
+    output: str | Path | None = None,
+    progress: ProgressCallback | None = None,
+    command: Sequence[str] = (),
+    **settings: Any,
+) -> ExtractionRun:
+    """Extract terms from annotated documents, and score them against the gold.
+
+    ``source`` is a folder, a JSON or JSONL file, documents that were read already, or ``notes``: our own
+    samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
+    ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
+    ``bootstrap``, ``measure``, ``multi``, ``strategy``, ``level``, ``resamples``, ``seed``, ``index_dir``,
+    ``threads``. ``tuned`` brings everything that a tuning chose and was made with; a setting beside it that
+    says otherwise is refused, and so is another model or ontology. On documents that chose, it is a finding
+    (EQ201). With ``output``, everything is written there.
+    """
+    chosen = settings_of(settings if tuned is None else tuned.settings(settings))
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        refuse_unwritable(folder)
+    named = resolve_models(model)
+    if len(named) != 1:
+        raise ParameterError(
+            f"{len(named)} models were named, and a run has one", hint="run each, and compare the runs"
+        )
+    name, loadable = next(iter(named.items()))
+    with report_progress(folder, "extraction", 3, command=command, step=progress) as step:
+        step("reading documents")
+        gold = read_gold_annotations(source, ontology, dataset)
+        if tuned is not None:
+            tuned.refuse_other(name, gold.ontology)
+        step(f"{name}: finding terms")
+        found = evaluate_extraction(gold, loadable, name, chosen, command)
+        step("writing")
+        if tuned is not None:
+            extra = tuned.findings(found.result.system, gold.annotated)
+            found = replace(found, result=with_findings(found.result, extra))
+        if folder is not None:
+            found.write(folder)
+    return found
+
+
+def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str | None = None) -> GoldAnnotations:
+    """The documents of a source in the terms of an ontology."""
+    annotated = source if isinstance(source, AnnotatedCorpus) else read_annotated_corpus(source, dataset)
+    return resolve_annotations(annotated, ontology if isinstance(ontology, Ontology) else load_ontology(ontology))
+
+
+def evaluate_extraction(
+    gold: GoldAnnotations, model: Any, name: str, settings: ExtractionConfig, command: Sequence[str] = ()
+) -> ExtractionRun:
+    """One model with one configuration; every stage from the same candidates."""
+    settings = settings.within(len(gold.ontology))
+    with open_term_retriever(model, gold.ontology, settings) as system:
+        assert system.fitted is not None  # the terms are read before the clock starts
+        begun = perf_counter()
+        found = retrieve_candidates(
+            gold.documents, system, chunkers=settings.chunkers, num_results=retrieval_depth(settings, gold)
+        )
+        predictions = predict(found, **settings.pipeline.record())
+        seconds = perf_counter() - begun
+        spans = evaluate_gold_spans(gold, system, predictions, settings)
+        card, notes = system.card, missing_index_notes(system)
+    sets = with_similarity_credit(prediction_sets(gold, predictions), term_similarity(gold.ontology, settings.measure))
+    result = with_findings(
+        extraction_result(sets, f"{name} ({describe_pipeline(settings.pipeline)})", gold, settings),
+        _of_gold(gold, settings),
+    )
+    return ExtractionRun(
+        model=name,
+        card=card,
+        gold=gold,
+        settings=settings,
+        candidates=found,
+        predictions=predictions,
+        result=result,
+        mistakes=count_errors(gold.sets(), predictions.sets(), gold.ontology),
+        traced=trace_gold_terms(found, predictions, gold.annotations),
+        spans=spans,
+        seconds=seconds,
+        notes=notes,
+        command=tuple(command),
+    )
+
+
+def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
+    """The result with more findings, before its own."""
+    return replace(result, findings=(*findings, *result.findings))
+
+
+def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
+    """How many terms a chunk are kept: more than are predicted from, to tell where a gold term was lost."""
+    return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
+
+
+def _of_gold(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
+    return run_checks(
+        GoldAssertions.of(
+            gold.annotated.source or "the documents",
+            [each.assertion for found in gold.annotations.values() for each in found],
+            scored=settings.include_assertions,
+        )
+    )
+
+
+# The folder of a run of extraction.
+
+RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
+
+
+def write_extraction(folder: Path, found: ExtractionRun) -> Path:
+    """Write everything; the results file comes last, so that whoever finds it finds the run as well."""
+    refuse_unwritable(folder)
+    gold, settings = found.gold, found.settings
+    begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.seed)
+    manifest = replace(
+        begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_sentence),
+        parameters={
+            "model": found.model,
+            "model_name": found.card.name,
+            **settings.pipeline.record(),
+            "chunkers": ", ".join(settings.chunkers),
+            "mode": settings.mode,
+            "averaging": settings.averaging,
+            "ontology": gold.ontology.title,
+            "similarity": settings.measure,
+            "citation": gold.ontology.citation,
+        },
+        datasets={
+            "documents": gold.annotated.fingerprint,
+            gold.ontology.title: gold.ontology.fingerprint,
+        },
+        cost={"dims": found.card.dims, "seconds": found.seconds},
+    )
+    # One place whatever the configuration is called: who runs again replaces the run, and a gate finds one.
+    place = folder / RUN
+    save_run(place, found.result, manifest=manifest, details=document_details(gold, found.predictions))
+    found.candidates.save(folder / CANDIDATES)
+    content = {"run": RUN, **found.to_dict()}
+    file = folder / RESULTS
+    write_bytes(file, f"{json_text(content, indent=2)}\n".encode())
+    return file
+
+
+# Runs of extraction compared over the same documents, by the results files that they left.
+
+
+def compare_extractions(
+    files: Sequence[PathLike], metrics: Any = None, *, primary: str | None = None, **options: Any
+) -> Comparison:
+    """Compare two or more runs, paired over documents; see ``run.evaluate.compare`` for the options.
+
+    A file is an ``extraction_results.json``, the folder that holds it, or a run directory. The metrics are,
+    unless some are named, F1, precision and recall as the first run leads with them, and their soft and macro
+    forms. Runs that led with another mode or average are refused: their figures mean other things.
+    """
+    return compare_extraction_runs(read_extractions(files), metrics, primary=primary, **options)
+
+
+def compare_extraction_runs(
+    runs: dict[str, StoredRun], metrics: Any = None, *, primary: str | None = None, **options: Any
+) -> Comparison:
+    """The same for runs that were read already."""
+    _refuse_other_modes(runs)
+    first = next(iter(runs.values())).result
+    results = [replace(run.result, system=name) for name, run in runs.items()]
+    return compare(results, metrics or default_metrics(first.names), primary=primary or first.names[0], **options)
+
+
+def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
+    """The runs by name: that of the system, or where two are of one system that of the folder."""
+    found = [(Path(file), load_run(place)) for file in files for place in _places(Path(file))]
+    if len(found) < 2:
+        raise ParameterError(
+            f"a comparison needs at least two runs, and {len(found) or 'none'} was named",
+            hint="eq phenotypes extraction run DIR -o FOLDER leaves one behind",
+        )
+    names = [run.result.system for _, run in found]
+    if len(set(names)) < len(names):
+        names = [_folder(file) for file, _ in found]
+    if len(set(names)) < len(names):
+        names = [str(file) for file, _ in found]
+    if len(set(names)) < len(names):
+        raise ParameterError("a run is named twice", hint="name each run once")
+    return dict(zip(names, (run for _, run in found), strict=True))
+
+
+def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics of a comparison: the leading three, their soft forms, and those of the next average.
+
+    A run lists them in this order.
+    """
+    return tuple(names[:9])
+
+
+def _folder(file: Path) -> str:
+    return (file.parent if file.name == RESULTS else file).name
+
+
+def _places(file: Path) -> list[Path]:
+    """The run directories of a results file or a folder."""
+    if file.is_dir():
+        return find_runs(file)
+    content = parse_json(open_text(file))
+    run = content.get("run") if isinstance(content, dict) else None
+    if not isinstance(run, str):
+        raise FormatError(f"{file} names no run", hint=f"give a {RESULTS} that eq phenotypes extraction run wrote")
+    return [file.parent / run]
+
+
+def _refuse_other_modes(runs: dict[str, StoredRun]) -> None:
+    for setting, flag in (("mode", "--include-assertions"), ("averaging", "--averaging")):
+        told = {name: run.result.settings.get(setting) for name, run in runs.items()}
+        if len(set(told.values())) > 1:
+            said = ", ".join(f"{name}: {value or 'unknown'}" for name, value in told.items())
+            raise ParameterError(
+                f"the runs lead with another {setting} ({said})", hint=f"run them with the same {flag}"
+            )

@@ -1,0 +1,204 @@
+"""How far each candidate gets on its way to a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
+from equipoise.domains.phenotypes.extraction.candidates import (
+    CHUNK_THRESHOLD,
+    MIN_CONFIDENCE,
+    NUM_RESULTS,
+    SCORE_DECIMALS,
+    TOP_TERM_ONLY,
+    Candidates,
+    SelectionSettings,
+)
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.splitters import Span
+    from equipoise.types import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionMasks:
+    """For each chunk and each of its terms: looked at, and then still in after each choice."""
+
+    within: Bools
+    """Among the first ``num_results``."""
+    top: Bools
+    """And the first, where only the first counts."""
+    above: Bools
+    """And not below the threshold."""
+    chosen: Bools
+    """And in a chunk that gave way to no better one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredEntries:
+    """The evidence, entry by entry: a document, a term and an assertion each, with the mean of its scores."""
+
+    document: Ints
+    term: Ints
+    assertion: Ints
+    score: Floats
+    member: Ints
+    """The entry of each candidate, in the shape of ``terms``; -1 for one that was not chosen."""
+
+
+def selection_masks(candidates: Candidates, settings: SelectionSettings) -> SelectionMasks:
+    """What each choice leaves, one after the other."""
+    slot = np.arange(candidates.depth)
+    within = np.broadcast_to(slot < settings.num_results, candidates.terms.shape)
+    top = within & (slot < 1) if settings.top_term_only else within
+    above = top & (candidates.scores >= settings.chunk_threshold)
+    alive: Bools = np.logical_or.reduce(above, axis=1)
+    return SelectionMasks(within, top, above, above & _undisputed(candidates, alive)[:, None])
+
+
+def aggregate_entries(candidates: Candidates, settings: SelectionSettings, chosen: Bools) -> ScoredEntries:
+    """The chosen candidates, gathered by document, term and assertion."""
+    chunk, _ = np.nonzero(chosen)
+    asserted = candidates.assertions if settings.assertions else np.zeros(len(candidates), dtype=np.int64)
+    shape = (len(candidates.documents), max(1, len(candidates.term_ids)), len(ASSERTIONS))
+    keys = np.ravel_multi_index((candidates.document[chunk], candidates.terms[chosen], asserted[chunk]), shape)
+    distinct, entry = np.unique(keys, return_inverse=True)
+    counts = np.bincount(entry, minlength=len(distinct))
+    total = np.bincount(entry, weights=candidates.scores[chosen], minlength=len(distinct))
+    member = np.full(chosen.shape, -1, dtype=np.int64)
+    member[chosen] = entry
+    document, term, assertion = np.unravel_index(distinct, shape)
+    mean = np.round(total / np.maximum(counts, 1), SCORE_DECIMALS)
+    return ScoredEntries(document, term, assertion, mean, member)
+
+
+def prediction_key(candidates: Candidates, settings: SelectionSettings) -> bytes:
+    """What is predicted, as bytes: settings with the same outcome say the same of every document."""
+    found = aggregate_entries(candidates, settings, selection_masks(candidates, settings).chosen)
+    sure = found.score >= settings.min_confidence
+    return np.stack([found.document, found.term, found.assertion])[:, sure].tobytes()
+
+
+def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
+    """The chunks that stay when those that overlap a better one give way.
+
+    Better is the larger first score, then the longer chunk, then the earlier one.
+    """
+    kept = alive.copy()
+    overlapping = _in_overlaps(candidates, alive)
+    if not len(overlapping):
+        return kept
+    length = (candidates.end - candidates.start)[overlapping]
+    order = np.lexsort((candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]))
+    taken = {
+        place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
+        for place in np.unique(candidates.document[overlapping]).tolist()
+    }
+    for chunk in overlapping[order].tolist():
+        room = taken[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
+        kept[chunk] = not room.any()
+        if kept[chunk]:
+            room[:] = True
+    return kept
+
+
+def _in_overlaps(candidates: Candidates, alive: Bools) -> Ints:
+    """The live chunks that share characters with another live one."""
+    live = np.flatnonzero(alive)
+    order = live[np.lexsort((candidates.end[live], candidates.start[live], candidates.document[live]))]
+    if len(order) < 2:
+        return order[:0]
+    document, start, end = (side[order] for side in (candidates.document, candidates.start, candidates.end))
+    # Documents are moved apart, so that the furthest end so far is never one of an earlier document.
+    apart = document * (int(end.max()) + 1)
+    reach = np.maximum.accumulate(end + apart)
+    meets = start[1:] + apart[1:] < reach[:-1]
+    shares = np.zeros(len(order), dtype=np.bool_)
+    shares[1:] = meets
+    # The first of a group is disputed by the one behind it.
+    shares[:-1] |= meets
+    return order[shares]
+
+
+# From candidates to what each document is said to hold; pure, and nothing is embedded.
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedTerm:
+    """A term that a document speaks of: what is asserted of it, how sure, and where."""
+
+    term: str
+    assertion: Assertion
+    score: float
+    """The mean score of its evidence."""
+    spans: tuple[Span, ...]
+    """The chunks that are its evidence, in the order of the text."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """For each document, in order, what was found in it; best first, equal scores by id."""
+
+    ids: tuple[str, ...]
+    found: tuple[tuple[ExtractedTerm, ...], ...]
+    settings: SelectionSettings
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Predictions: {sum(map(len, self.found))} terms in {len(self)} documents>"
+
+    def __iter__(self) -> Iterator[tuple[str, tuple[ExtractedTerm, ...]]]:
+        return iter(zip(self.ids, self.found, strict=True))
+
+    def of(self, document: str) -> tuple[ExtractedTerm, ...]:
+        """What was found in the document of this id."""
+        return self.found[self.ids.index(document)]
+
+    def sets(self) -> dict[str, list[tuple[str, str]]]:
+        """For each document the (term, assertion) pairs, as ``Sets.of`` takes them."""
+        return {name: [(each.term, str(each.assertion)) for each in found] for name, found in self}
+
+
+def predict(
+    candidates: Candidates,
+    *,
+    num_results: int = NUM_RESULTS,
+    chunk_threshold: float = CHUNK_THRESHOLD,
+    min_confidence: float = MIN_CONFIDENCE,
+    top_term_only: bool = TOP_TERM_ONLY,
+    assertions: bool = True,
+) -> Predictions:
+    """What each document holds, from stored candidates.
+
+    1. Of each chunk the first ``num_results`` terms count, or with ``top_term_only`` the first alone.
+    2. A term whose score in the chunk is below ``chunk_threshold`` is dropped.
+    3. Of chunks that overlap, the one with the best first term stays; of equals the longer.
+    4. Evidence for the same term and assertion in a document is one entry; its score is the mean. With
+       ``assertions=False`` everything is affirmed.
+    5. An entry below ``min_confidence`` is dropped.
+    """
+    settings = SelectionSettings(num_results, chunk_threshold, min_confidence, top_term_only, assertions)
+    settings = settings.checked(candidates.depth)
+    chosen = selection_masks(candidates, settings).chosen
+    gathered = aggregate_entries(candidates, settings, chosen)
+    spans: list[list[Span]] = [[] for _ in gathered.score]
+    for chunk, slot in zip(*np.nonzero(chosen), strict=True):
+        spans[gathered.member[chunk, slot]].append((int(candidates.start[chunk]), int(candidates.end[chunk])))
+    found: list[list[ExtractedTerm]] = [[] for _ in candidates.documents]
+    for entry in np.flatnonzero(gathered.score >= min_confidence).tolist():
+        found[gathered.document[entry]].append(
+            ExtractedTerm(
+                candidates.term_ids[gathered.term[entry]],
+                ASSERTIONS[gathered.assertion[entry]],
+                float(gathered.score[entry]),
+                tuple(sorted(spans[entry])),
+            )
+        )
+    ordered = tuple(tuple(sorted(each, key=lambda one: (-one.score, one.term, one.assertion))) for each in found)
+    return Predictions(tuple(document.id for document in candidates.documents), ordered, settings)

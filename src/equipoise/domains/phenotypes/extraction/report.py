@@ -1,0 +1,445 @@
+"""What people see of a tuning of extraction: the nested figure first, the optimistic one beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import pluralize
+from equipoise.metrics.sets import (
+    AVERAGES,
+    Mode,
+    OverDocuments,
+    SetAverageMetric,
+    SetF1,
+    SetPrecision,
+    SetRecall,
+)
+from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.stats.formatting import (
+    format_count,
+    format_difference,
+    format_interval,
+    format_p,
+    format_percent,
+    format_value,
+)
+
+if TYPE_CHECKING:
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.tuning.grid import Params, TuningRecord
+    from equipoise.types import Finding
+
+# What people see of an extraction: the leading figures, all modes, where terms were lost, kinds of error.
+
+TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
+SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
+    ("precision", SetPrecision),
+    ("recall", SetRecall),
+    ("F1", SetF1),
+)
+MAX_LISTED = 5
+"""How many problems are told where nobody asked for more."""
+_EXTRACTION_PLACES = 3
+
+
+@dataclass(frozen=True)
+class ExtractionReportData:
+    """All that the report of a run shows.
+
+    ``stages`` counts gold entries by where they ended; ``mistakes`` predicted and gold entries by kind;
+    ``split`` how many the pipeline found, the chunker lost and the model lost, where spans are known.
+    """
+
+    result: Result
+    averaging: OverDocuments
+    mode: Mode
+    counted: str
+    documents: int
+    chunks: int
+    seconds: float
+    stages: Mapping[str, int]
+    mistakes: Mapping[str, Mapping[str, int]]
+    spans: tuple[Estimate, ...]
+    split: tuple[int, ...]
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+    citation: str
+    findings: tuple[Finding, ...]
+
+
+def extraction_report(edition: ExtractionReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The whole report, part by part."""
+    parts = _leading(edition)
+    if quiet:
+        return parts
+    parts += [Paragraph(""), Paragraph(_extraction_caption(edition))]
+    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    parts += [*_modes(edition), *_stages(edition), *_mistakes(edition), *_spans(edition)]
+    parts += data_problem_notes(edition.problems, verbose=verbose)
+    parts += [Paragraph(""), Paragraph(edition.citation)]
+    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+
+
+def data_problem_notes(problems: tuple[str, ...], *, verbose: bool = False) -> list[Any]:
+    """What did not fit in the documents, line by line."""
+    if not problems:
+        return []
+    shown = problems if verbose else problems[:MAX_LISTED]
+    parts: list[Any] = [Paragraph(""), heading("What did not fit in the documents"), Paragraph("")]
+    parts += [Paragraph(each) for each in shown]
+    if len(shown) < len(problems):
+        parts.append(Paragraph(f"and {len(problems) - len(shown)} more: --verbose lists them."))
+    return parts
+
+
+def _leading_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
+    """A row a score: its title, how terms match, and its estimate."""
+    return [
+        (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
+        for soft in (False, True)
+        for title, kind in SCORES
+    ]
+
+
+def _leading(edition: ExtractionReportData) -> list[Any]:
+    """Precision, recall and F1 as they were asked for, exact and soft."""
+    rows = _leading_rows(edition)
+    estimates = [each for _, _, each in rows]
+    level = format_percent(estimates[0].interval.level)
+    columns = [
+        ReportColumn(edition.averaging, [title for title, _, _ in rows]),
+        ReportColumn("match", [match for _, match, _ in rows]),
+        ReportColumn("estimate", [format_value(each.value, _EXTRACTION_PLACES) for each in estimates], right=True),
+        ReportColumn(
+            f"{level} interval",
+            [format_interval(each.interval, _EXTRACTION_PLACES) for each in estimates],
+            right=True,
+            rank=1,
+        ),
+        ReportColumn(
+            "chance",
+            [format_value(each.chance, _EXTRACTION_PLACES) for each in estimates],
+            right=True,
+            rank=2,
+        ),
+    ]
+    title = f"{edition.result.system} on {pluralize(edition.documents, 'document')}"
+    return [heading(title), Paragraph(""), TerminalTable(columns)]
+
+
+def _extraction_caption(edition: ExtractionReportData) -> str:
+    shown = [each for _, _, each in _leading_rows(edition)]
+    shown += [edition.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES]
+    methods = dict.fromkeys(each.interval.method for each in shown if each.interval.known)
+    how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
+    rate = edition.documents / edition.seconds if edition.seconds else 0.0
+    return (
+        f"Counted are {edition.counted}. Soft scores match one to one and give near terms part of a hit. "
+        f"{how}Chance is what the same findings would score if they were dealt to the documents at random. "
+        f"{format_count(edition.chunks)} chunks in {format_value(edition.seconds, 1)} s, "
+        f"{format_value(rate, 1)} documents a "
+        "second."
+    )
+
+
+def _modes(edition: ExtractionReportData) -> list[Any]:
+    """P, R and F1 by every mode and average."""
+    rows = [(mode, average) for mode in TITLES for average in AVERAGES]
+    columns = [
+        ReportColumn("mode", [TITLES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
+        ReportColumn("average", [average for _, average in rows]),
+    ]
+    for title, kind in SCORES:
+        found = [edition.result[kind(average, mode).name] for mode, average in rows]
+        columns.append(
+            ReportColumn(title, [format_value(each.value, _EXTRACTION_PLACES) for each in found], right=True)
+        )
+    of_f1 = [edition.result[SetF1(average, mode).name] for mode, average in rows]
+    columns.append(
+        ReportColumn(
+            "F1 interval",
+            [format_interval(each.interval, _EXTRACTION_PLACES) for each in of_f1],
+            right=True,
+            rank=1,
+        )
+    )
+    undefined = [str(each.undefined) for each in of_f1]
+    columns.append(ReportColumn("undefined", undefined, right=True, rank=2))
+    return [Paragraph(""), heading("By mode and average"), Paragraph(""), TerminalTable(columns)]
+
+
+def _stages(edition: ExtractionReportData) -> list[Any]:
+    """Where the gold entries ended."""
+    total = sum(edition.stages.values())
+    met = {stage: number for stage, number in edition.stages.items() if number}
+    if not total:
+        return []
+    columns = [
+        ReportColumn("ended at", list(met)),
+        ReportColumn("gold entries", [format_count(number) for number in met.values()], right=True),
+        ReportColumn(
+            "share", [format_value(number / total, _EXTRACTION_PLACES) for number in met.values()], right=True
+        ),
+    ]
+    return [Paragraph(""), heading("What became of the gold"), Paragraph(""), TerminalTable(columns)]
+
+
+def _mistakes(edition: ExtractionReportData) -> list[Any]:
+    """Predicted and gold entries by kind."""
+    kinds = list(edition.mistakes["predicted"])
+    columns = [
+        ReportColumn("kind", kinds),
+        ReportColumn("predicted", [format_count(edition.mistakes["predicted"][each]) for each in kinds], right=True),
+        ReportColumn("gold", [format_count(edition.mistakes["gold"][each]) for each in kinds], right=True),
+    ]
+    return [
+        Paragraph(""),
+        heading("Errors by kind"),
+        Paragraph(""),
+        TerminalTable(columns),
+        Paragraph("Parent, child, sibling: what was found, seen from the gold term of the same document."),
+    ]
+
+
+def _spans(edition: ExtractionReportData) -> list[Any]:
+    """What the model makes of the spans that people marked."""
+    if not edition.spans:
+        return []
+    columns = [
+        ReportColumn("gold spans as queries", [each.metric for each in edition.spans], shortens="end"),
+        ReportColumn("estimate", [format_value(each.value, _EXTRACTION_PLACES) for each in edition.spans], right=True),
+        ReportColumn(
+            "interval",
+            [format_interval(each.interval, _EXTRACTION_PLACES) for each in edition.spans],
+            right=True,
+            rank=1,
+        ),
+    ]
+    found, chunker, model = edition.split
+    return [
+        Paragraph(""),
+        heading("The model apart from the chunker"),
+        Paragraph(""),
+        TerminalTable(columns),
+        Paragraph(
+            f"Marked gold terms: {format_count(found + chunker + model)}. Found: {format_count(found)}. Lost by the "
+            f"chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
+            f"model: {format_count(model)}, which are not found even so."
+        ),
+    ]
+
+
+_PLACES = 3
+
+
+@dataclass(frozen=True)
+class TunedModelSummary:
+    """One model: its tuning, the figure that may be quoted, and precision and recall of every trial.
+
+    ``unseen`` are further figures on documents that had no say, by name.
+    """
+
+    name: str
+    tuning: TuningRecord
+    estimate: Estimate
+    precision: tuple[float, ...]
+    recall: tuple[float, ...]
+    unseen: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def frontier(self) -> list[int]:
+        """The trials of the grid that no other beats in precision and recall at once, by rising recall.
+
+        Of equal ones the first stands for all.
+        """
+        known = [
+            place
+            for place in range(len(self.tuning.grid))
+            if not isnan(self.precision[place]) and not isnan(self.recall[place])
+        ]
+        order = sorted(known, key=lambda place: (-self.recall[place], -self.precision[place], place))
+        edge: list[int] = []
+        for place in order:
+            if not edge or self.precision[place] > self.precision[edge[-1]]:
+                edge.append(place)
+        return edge[::-1]
+
+
+@dataclass(frozen=True)
+class TuningReportData:
+    """All that the report of a tuning shows."""
+
+    parts: tuple[TunedModelSummary, ...]
+    documents: int
+    counted: str
+    comparison: Comparison | None
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The whole report, part by part."""
+    first = edition.parts[0].tuning
+    nested = bool(first.folds)
+    documents = pluralize(edition.documents, "document")
+    title = (
+        f"{first.trial_metric} on {documents} that had no say in the parameters"
+        if nested
+        else f"{first.metric} on the very {documents} that chose the parameters (optimistic)"
+    )
+    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(model_table(edition))]
+    parts += [Paragraph(""), *map(Paragraph, _deployed(edition))]
+    if quiet:
+        return parts
+    parts += [Paragraph(""), Paragraph(_caption(edition, nested))]
+    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    if edition.comparison is not None:
+        parts += [Paragraph(""), Paragraph(edition.comparison.verdict(), style="bold")]
+    for part in edition.parts:
+        parts += _frontier(part)
+        if verbose:
+            parts += _folds(part)
+    parts += data_problem_notes(edition.problems, verbose=verbose)
+    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+
+
+def model_table(edition: TuningReportData) -> list[ReportColumn]:
+    """A row a model, best first: the figure that may be quoted, and the optimistic one."""
+    ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
+    estimates = [each.estimate for each in ranked]
+    level = format_percent(estimates[0].interval.level)
+    columns = [
+        ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+        ReportColumn("nested" if ranked[0].tuning.folds else "F1", _figures(estimates), right=True),
+        ReportColumn(
+            f"{level} interval",
+            [format_interval(each.interval, _PLACES) for each in estimates],
+            right=True,
+            rank=1,
+        ),
+    ]
+    if edition.comparison is not None:
+        columns.append(ReportColumn("adj. p", [_p(edition.comparison, each.name) for each in ranked], right=True))
+    if ranked[0].tuning.folds:
+        best = [format_value(each.tuning.optimistic, _PLACES) for each in ranked]
+        columns.append(ReportColumn("optimistic", best, right=True, rank=2))
+        columns.append(
+            ReportColumn("gap", [format_difference(each.tuning.gap, _PLACES) for each in ranked], right=True, rank=4)
+        )
+    usual = [_baseline(each.tuning) for each in ranked]
+    columns.append(ReportColumn("untuned", usual, right=True, rank=3))
+    columns.append(
+        ReportColumn("chance", [format_value(each.chance, _PLACES) for each in estimates], right=True, rank=5)
+    )
+    return columns
+
+
+def _deployed(edition: TuningReportData) -> list[str]:
+    """What to deploy of each model, and that it is no better than what nobody tuned, where it is not."""
+    lines = []
+    for part in edition.parts:
+        tuning = part.tuning
+        line = f"Deploy {part.name} with {format_params(tuning.trials[tuning.best].params)}."
+        usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
+        if usual is not None and not usual.value < tuning.optimistic:
+            line += (
+                f" No trial beats the parameters that nobody tuned ({format_params(usual.params)}), which have "
+                f"{format_value(usual.value, _PLACES)} on the same documents: keep those, or try more."
+            )
+        lines.append(line)
+    return lines
+
+
+def format_params(params: Params) -> str:
+    """Parameters in a few words.
+
+    >>> few = {"num_results": 3, "chunk_threshold": 0.61, "min_confidence": 0.0, "top_term_only": False}
+    >>> format_params(few)
+    '3 terms, threshold 0.61'
+    """
+    first = params["top_term_only"]
+    parts = ["top term only" if first else f"{params['num_results']} terms"]
+    parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
+    confidence = float(params["min_confidence"] or 0.0)
+    if confidence > 0:
+        parts.append(f"confidence {confidence:g}")
+    return ", ".join(parts)
+
+
+def _figures(estimates: Sequence[Estimate]) -> list[str]:
+    return [format_value(each.value, _PLACES) for each in estimates]
+
+
+def _baseline(tuning: TuningRecord) -> str:
+    return "n/a" if tuning.baseline is None else format_value(tuning.trials[tuning.baseline].value, _PLACES)
+
+
+def _p(comparison: Comparison, name: str) -> str:
+    """The adjusted p against the leader."""
+    leader = comparison.leader
+    if leader is None or name == leader:
+        return ""
+    return format_p(comparison.contrast(leader, name).adjusted)
+
+
+def _caption(edition: TuningReportData, nested: bool) -> str:
+    first = edition.parts[0]
+    trials = pluralize(len(first.tuning.grid), "trial")
+    told = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_outcomes(edition)}."]
+    if nested:
+        told.append(
+            f"{len(first.tuning.folds)} folds: each document is scored by what was chosen without it. "
+            "Optimistic is the best trial on the documents that chose it. Thresholds are quantiles of a "
+            "model's own scores on all texts, those of the fold left out among them; no gold is looked at."
+        )
+    unseen = ", ".join(f"{name} {format_value(value, _PLACES)}" for name, value in first.unseen)
+    if nested and unseen:
+        told.append(f"On unseen documents {first.name} has {unseen}.")
+    return " ".join(told)
+
+
+def _outcomes(edition: TuningReportData) -> str:
+    """How many trials of each model scored unlike its others."""
+    told = []
+    for part in edition.parts:
+        values = [trial.value for trial in part.tuning.grid]
+        rows = zip(values, part.precision, part.recall, strict=False)
+        told.append(f"{len({repr(row) for row in rows})} of {part.name}")
+    return f"{', '.join(told)} scored unlike the others"
+
+
+def _frontier(part: TunedModelSummary) -> list[Any]:
+    """The trials that nothing beats in precision and recall at once."""
+    edge = part.frontier
+    if not edge:
+        return []
+    best = part.tuning.best
+    columns = [
+        ReportColumn("", ["chosen" if place == best else "" for place in edge]),
+        ReportColumn("precision", [format_value(part.precision[place], _PLACES) for place in edge], right=True),
+        ReportColumn("recall", [format_value(part.recall[place], _PLACES) for place in edge], right=True),
+        ReportColumn("F1", [format_value(part.tuning.trials[place].value, _PLACES) for place in edge], right=True),
+        ReportColumn("parameters", [format_params(part.tuning.trials[place].params) for place in edge], rank=1),
+    ]
+    title = heading(f"Precision against recall of {part.name}, on the documents that chose (optimistic)")
+    return [Paragraph(""), title, Paragraph(""), TerminalTable(columns)]
+
+
+def _folds(part: TunedModelSummary) -> list[Any]:
+    folds = part.tuning.folds
+    if not folds:
+        return []
+    columns = [
+        ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
+        ReportColumn("documents", [str(each.n) for each in folds], right=True),
+        ReportColumn("inner", [format_value(each.inner, _PLACES) for each in folds], right=True),
+        ReportColumn("outer", [format_value(each.outer, _PLACES) for each in folds], right=True),
+        ReportColumn("chosen", [format_params(each.params) for each in folds]),
+    ]
+    return [Paragraph(""), heading(f"Folds of {part.name}"), Paragraph(""), TerminalTable(columns)]

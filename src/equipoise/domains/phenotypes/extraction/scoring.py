@@ -1,0 +1,331 @@
+"""Gold spans as queries: what the model would find if every chunk were cut as people marked it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.checks.base import ScoredResult
+from equipoise.checks.registry import run_checks
+from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
+from equipoise.domains.phenotypes.extraction.config import (
+    ExtractionConfig,
+    extraction_metrics,
+    primary_metrics,
+)
+from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions, predict
+from equipoise.evidence.sets import Sets
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import STATUS_SETTINGS, Status
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.stats.alignment import DATA
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
+    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Floats, Ids
+
+# From predictions and gold to figures with intervals, and to what people see of each document.
+
+NO_INTERVAL = "not asked for"
+
+
+def prediction_sets(gold: GoldAnnotations, predictions: Predictions) -> Sets:
+    """The evidence: what each document holds and what was found in it."""
+    return Sets.of(gold.sets(), predictions.sets())
+
+
+def with_similarity_credit(sets: Sets, alike: TermSimilarity) -> Sets:
+    """The same sets, where a term that is alike to a gold one earns part of a hit."""
+
+    def credit(gold: Ids, found: Ids) -> Floats:
+        rows, columns = (
+            np.array([alike.ontology.place(str(term)) for term in side], dtype=np.int64) for side in (gold, found)
+        )
+        return np.clip(alike.between(rows, columns), 0.0, 1.0)
+
+    return sets.with_credit(credit)
+
+
+def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: ExtractionConfig) -> Result:
+    """Every figure; what decides their meaning stands in the settings, so that unlike runs are refused."""
+    result = evaluate(
+        sets,
+        extraction_metrics(settings.averaging, settings.mode),
+        system=system,
+        level=settings.level,
+        resamples=settings.resamples if settings.bootstrap else 1,
+        seed=settings.seed,
+    )
+    result = without_intervals(result, settings)
+    return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
+
+
+def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
+    """The result without intervals, where none were asked for; nothing is found on intervals then."""
+    if settings.bootstrap:
+        return result
+    bare = {
+        name: replace(each, interval=Interval.unknown(NO_INTERVAL, level=each.interval.level))
+        for name, each in result.estimates.items()
+    }
+    result = replace(result, estimates=bare)
+    known = {metric.name: metric for metric in extraction_metrics(settings.averaging, settings.mode)}
+    return replace(result, findings=run_checks(ScoredResult(result, known)))
+
+
+def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) -> dict[str, Any]:
+    """On what terms figures are comparable: the same documents and terms, the same mode and average."""
+    terms: dict[str, Any] = {
+        DATA: {"documents": gold.annotated.fingerprint, "ontology": gold.ontology.fingerprint},
+        "mode": settings.mode,
+        "averaging": settings.averaging,
+        "measure": settings.measure,
+    }
+    if gold.lost:
+        terms |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), gold.lost_sentence), strict=True))
+    return terms
+
+
+def document_details(gold: GoldAnnotations, predictions: Predictions) -> dict[str | int, UnitContent]:
+    """The text of every document, its gold, and what was found with its evidence."""
+    details: dict[str | int, UnitContent] = {}
+    for document, (_, found) in zip(gold.annotated.documents, predictions, strict=True):
+        entries = {(each.term, each.assertion) for each in document.annotations}
+        details[document.id] = UnitContent(
+            document.text,
+            tuple(f"{_named(gold, each.term)}, {each.assertion}" for each in document.annotations),
+            {name: value for name, value in (("language", document.language), ("dataset", document.dataset)) if value},
+            tuple(_shown(gold, document.text, each, entries) for each in found),
+        )
+    return details
+
+
+def _shown(gold: GoldAnnotations, text: str, each: ExtractedTerm, entries: set[tuple[str, str]]) -> RetrievedItem:
+    evidence = "; ".join(text[start:end] for start, end in each.spans)
+    label = gold.ontology.labels[gold.ontology.place(each.term)]
+    return RetrievedItem(
+        each.term,
+        f"{label}, {each.assertion}",
+        each.score,
+        (each.term, str(each.assertion)) in entries,
+        where=evidence,
+    )
+
+
+def _named(gold: GoldAnnotations, term: str) -> str:
+    return f"{term} {gold.ontology.labels[gold.ontology.place(term)]}"
+
+
+# Errors by kind: how what was found is related to what should have been.
+
+
+class ErrorKind(StrEnum):
+    """How an entry stands to the entries of the other side; of several the first holds."""
+
+    RIGHT = "right"
+    ASSERTION = "wrong assertion"
+    PARENT = "parent"
+    """A term directly above a gold term was found."""
+    CHILD = "child"
+    """A term directly below a gold term was found."""
+    SIBLING = "sibling"
+    """A term with a parent in common with a gold term was found."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class ErrorCounts:
+    """How many predicted entries, and how many gold ones, are of each kind.
+
+    A gold entry is of the kind of the nearest that was found in its document.
+    """
+
+    predicted: Mapping[ErrorKind, int]
+    gold: Mapping[ErrorKind, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        sides = {"predicted": self.predicted, "gold": self.gold}
+        return {name: {str(kind): side[kind] for kind in ErrorKind} for name, side in sides.items()}
+
+
+def count_errors(
+    gold: Mapping[str, Iterable[tuple[str, str]]],
+    predicted: Mapping[str, Iterable[tuple[str, str]]],
+    ontology: Ontology,
+) -> ErrorCounts:
+    """Sort every predicted and every gold entry by its relation to the other side of its document."""
+    family = _ParentCache(ontology)
+    of_predicted: Counter[ErrorKind] = Counter()
+    of_gold: Counter[ErrorKind] = Counter()
+    for document, truth in gold.items():
+        wanted, given = set(truth), set(predicted.get(document, ()))
+        of_predicted.update(family.kind(each, wanted, found=True) for each in given)
+        of_gold.update(family.kind(each, given, found=False) for each in wanted)
+    return ErrorCounts(
+        {kind: of_predicted[kind] for kind in ErrorKind},
+        {kind: of_gold[kind] for kind in ErrorKind},
+    )
+
+
+class _ParentCache:
+    """Who is directly above whom; worked out once a term."""
+
+    def __init__(self, ontology: Ontology) -> None:
+        self._ontology = ontology
+        self._parents: dict[str, frozenset[str]] = {}
+
+    def parents(self, term: str) -> frozenset[str]:
+        if term not in self._parents:
+            places = self._ontology.parents[self._ontology.place(term)]
+            self._parents[term] = frozenset(self._ontology.ids[place] for place in places.tolist())
+        return self._parents[term]
+
+    def kind(self, entry: tuple[str, str], others: set[tuple[str, str]], *, found: bool) -> ErrorKind:
+        """The kind of an entry, which was ``found``, or else is gold."""
+        if entry in others:
+            return ErrorKind.RIGHT
+        term, terms = entry[0], {other for other, _ in others}
+        if term in terms:
+            return ErrorKind.ASSERTION
+        above = bool(self.parents(term) & terms)
+        below = any(term in self.parents(other) for other in terms)
+        if below if found else above:
+            return ErrorKind.PARENT
+        if above if found else below:
+            return ErrorKind.CHILD
+        if any(self.parents(term) & self.parents(other) for other in terms):
+            return ErrorKind.SIBLING
+        return ErrorKind.OTHER
+
+
+FIRST = "gold span finds its term first"
+
+
+def among(num_results: int) -> str:
+    """The name of the share of gold spans whose term is among the first few.
+
+    >>> among(10)
+    'gold span finds its term among 10'
+    """
+    return f"gold span finds its term among {num_results}"
+
+
+@dataclass(frozen=True)
+class GoldSpanOracle:
+    """The pipeline on the spans that people marked.
+
+    ``asked`` has a unit for every gold entry with a span; ``scored`` holds the leading figures of the same
+    pipeline when the gold spans are its chunks, on the entries that have spans. ``chunker`` and ``model``
+    count gold entries that the pipeline misses: those that their own span would have given, and the others.
+    """
+
+    asked: Result
+    scored: Result
+    found: int
+    chunker: int
+    model: int
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """All figures."""
+        scored = [
+            replace(each, metric=f"{name} with gold spans as chunks") for name, each in self.scored.estimates.items()
+        ]
+        return (*self.asked.estimates.values(), *scored)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "estimates": [each.to_dict() for each in self.estimates],
+            "found_by_the_pipeline": self.found,
+            "lost_by_chunking": self.chunker,
+            "lost_by_the_model": self.model,
+        }
+
+
+def evaluate_gold_spans(
+    gold: GoldAnnotations, system: TermRetriever, predictions: Predictions, settings: ExtractionConfig
+) -> GoldSpanOracle | None:
+    """Ask for every span of the gold; None where nobody marked any."""
+    marked = [
+        (place, each)
+        for place, document in enumerate(gold.annotated.documents)
+        for each in document.annotations
+        if each.spans
+    ]
+    if not marked:
+        return None
+    places = sorted({(place, span) for place, each in marked for span in each.spans})
+    documents = gold.documents
+    chunks = [TextSpan(place, *span, documents[place].text[slice(*span)]) for place, span in places]
+    depth = settings.pipeline.num_results
+    found = retrieve_for_spans(documents, chunks, system, num_results=depth, chunkers=("gold spans",))
+    ranks = _ranks(found, marked)
+    names = [documents[place].id for place, _ in marked]
+    asked = result_from_values(
+        "gold spans",
+        [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
+        {FIRST: ranks <= 1} | ({among(depth): ranks <= depth} if depth > 1 else {}),
+        clusters=names,
+        level=settings.level,
+        resamples=settings.resamples if settings.bootstrap else 1,
+        seed=settings.seed,
+    )
+    given = {name: {each.term for each in terms} for name, terms in predictions}
+    hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])
+    of_span = {name: {each.term for each in terms} for name, terms in predict(found, **_choice(settings))}
+    reach = np.array([each.term in of_span[name] for name, (_, each) in zip(names, marked, strict=True)])
+    return GoldSpanOracle(
+        without_intervals(asked, settings),
+        without_intervals(_scored(gold, found, settings), settings),
+        int(hit.sum()),
+        int((~hit & reach).sum()),
+        int((~hit & ~reach).sum()),
+    )
+
+
+def _scored(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig) -> Result:
+    truth = {
+        name: [(each.term, each.assertion) for each in terms if each.spans] for name, terms in gold.annotations.items()
+    }
+    return evaluate(
+        Sets.of(truth, predict(found, **_choice(settings)).sets()),
+        primary_metrics(settings.averaging, settings.mode),
+        system="gold spans",
+        level=settings.level,
+        resamples=settings.resamples if settings.bootstrap else 1,
+        seed=settings.seed,
+    )
+
+
+def _choice(settings: ExtractionConfig) -> dict[str, Any]:
+    return settings.pipeline.record()
+
+
+def _ranks(found: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:
+    """The best rank of each gold term for any of its spans; infinity where none finds it."""
+    row = {
+        at: number
+        for number, at in enumerate(zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True))
+    }
+    code = {term: number for number, term in enumerate(found.term_ids)}
+    ranks = np.full(len(marked), np.inf)
+    for number, (place, each) in enumerate(marked):
+        rows = [row[place, *span] for span in each.spans]
+        slots = np.nonzero(found.terms[rows] == code.get(each.term, -1))[1]
+        if len(slots):
+            ranks[number] = slots.min() + 1
+    return ranks

@@ -1,0 +1,379 @@
+"""Tuning by nested cross-validation over documents: every model gets the same trials and the same folds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import floor, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.registry import run_checks
+from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+from equipoise.domains.phenotypes.extraction.candidates import (
+    SCORE_DECIMALS,
+    Candidates,
+    SelectionSettings,
+    retrieve_candidates,
+)
+from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, open_term_retriever, settings_of
+from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold_annotations
+from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
+from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
+from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
+from equipoise.domains.phenotypes.store import refuse_unwritable
+from equipoise.errors import InputError, ParameterError
+from equipoise.evidence.sets import Sets
+from equipoise.io.splits import Fold
+from equipoise.io.splits import kfold_splits as dealt
+from equipoise.metrics.base import MetricValue
+from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
+from equipoise.models.resolve import resolve_models
+from equipoise.runs.compare import compare
+from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.stats.alignment import FOLDS, GRID, TRIALS
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.resampled_contrasts import RESAMPLE_ID
+from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRecord, parameter_grid
+from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.stats.result import Result
+    from equipoise.types import Floats
+
+# Every configuration of a model scored from the same candidates: nothing is embedded again.
+
+
+@dataclass(frozen=True, eq=False)
+class TrialScores:
+    """F1 of every document (column) by every configuration (row), and the mean precision and recall."""
+
+    settings: tuple[SelectionSettings, ...]
+    f1: Floats
+    precision: Floats
+    recall: Floats
+
+
+def score_trials(
+    found: Candidates, gold: GoldAnnotations, settings: tuple[SelectionSettings, ...], mode: Mode
+) -> TrialScores:
+    """Predict and score with every configuration."""
+    rows = [_scored(prediction_sets(gold, predict(found, **each.record())), mode) for each in settings]
+    f1, precision, recall = zip(*rows, strict=True)
+    return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))
+
+
+def held_out_sets(found: Candidates, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
+    """What each document holds by the configuration that was chosen without it."""
+    by_trial = {place: predict(found, **trials.settings[place].record()).sets() for place in set(chosen)}
+    names = [document.id for document in gold.documents]
+    answers = {name: by_trial[place][name] for name, place in zip(names, chosen, strict=True)}
+    return Sets.of(gold.sets(), answers)
+
+
+def _scored(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
+    values = SetF1("macro", mode).per_unit(sets)
+    precision, recall = (
+        MetricValue.mean(kind("macro", mode).per_unit(sets)).value for kind in (SetPrecision, SetRecall)
+    )
+    return values, precision, recall
+
+
+# The configurations that a tuning tries: one grid for every model, thresholds as quantiles of its scores.
+
+NUM_RESULTS = (1, 2, 3, 5, 10)
+THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+CONFIDENCES = (0.0, 0.5, 0.8, 0.95)
+MAX_RESULTS = max(NUM_RESULTS)
+_PLACES = 4
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """A configuration in terms that mean the same for every model.
+
+    ``threshold`` and ``confidence`` are shares: so many of the distinct scores that a model gave to the best
+    term of a chunk lie below it. Scores of one model lie between .2 and .6 and those of another between .7
+    and .9, so one number for both would be generous to one of them. Scores that many chunks share, as perfect
+    matches do, count once: else half of the shares would be that one number. A share of 0 drops nothing. The
+    scores are those of all documents, for they know nothing of the gold.
+    """
+
+    num_results: int
+    threshold: float
+    confidence: float
+
+    def settings(self, scores: Candidates) -> SelectionSettings:
+        """The configuration in the scores of a model."""
+        best = np.unique(scores.scores[:, 0]) if len(scores) else np.zeros(1)
+        lowest = min(0.0, _floored(float(scores.scores.min(initial=0.0))))
+        cut, sure = (
+            # Downwards, so that what scores exactly the quantile is not lost to the places.
+            _floored(float(np.quantile(best, share))) if share else lowest
+            for share in (self.threshold, self.confidence)
+        )
+        return SelectionSettings(min(self.num_results, scores.depth), cut, sure, top_term_only=self.num_results == 1)
+
+
+def is_effective(params: Params) -> bool:
+    """The confidence is 0 or above the threshold: below it, it changes nothing."""
+    confidence, threshold = params["confidence"], params["threshold"]
+    return not confidence or float(confidence) > float(threshold or 0.0)
+
+
+def grid_points(seed: int = 0) -> tuple[GridPoint, ...]:
+    """All points of the grid, in an order drawn at random.
+
+    >>> len(grid_points()), grid_points(1) == grid_points(1), set(grid_points(1)) == set(grid_points(2))
+    (170, True, True)
+    """
+    every = parameter_grid(
+        valid=is_effective,
+        num_results=NUM_RESULTS,
+        threshold=THRESHOLDS,
+        confidence=CONFIDENCES,
+    )
+    order = np.random.default_rng([seed, len(every)]).permutation(len(every))
+    return tuple(GridPoint(**every[place]) for place in order.tolist())
+
+
+def trial_configurations(found: Candidates, budget: int, seed: int = 0) -> tuple[SelectionSettings, ...]:
+    """As many configurations as the budget has trials, with different outcomes as long as there are such.
+
+    Every model takes them from the same points in the same order. One that predicts what an earlier one did
+    would be a trial spent on nothing; it is taken only where the grid holds no other, so that all models get
+    the same number.
+    """
+    if budget < 1:
+        raise ParameterError(f"a budget of {budget} trials tries nothing", hint="give 1 or more")
+    seen: set[bytes] = set()
+    fresh: list[SelectionSettings] = []
+    repeated: list[SelectionSettings] = []
+    for each in (point.settings(found) for point in grid_points(seed)):
+        if len(fresh) == budget:
+            break
+        told = prediction_key(found, each)
+        (repeated if told in seen else fresh).append(each)
+        seen.add(told)
+    return (*fresh, *repeated[: budget - len(fresh)])
+
+
+def axes() -> dict[str, list[float]]:
+    """The values of each parameter, as a record keeps them."""
+    return {
+        "num_results": list(NUM_RESULTS),
+        "threshold quantile": list(THRESHOLDS),
+        "confidence quantile": list(CONFIDENCES),
+    }
+
+
+def _floored(score: float) -> float:
+    """Rounded down; the scores have more decimals, and the last of them does not come from arithmetic."""
+    return floor(round(score * 10**_PLACES, SCORE_DECIMALS - _PLACES)) / 10**_PLACES
+
+
+BUDGET, PARTS = 40, 5
+REDRAWS = 10_000
+_REDRAWN = 1
+"""The stream of randomness of the redrawn choices; the folds have their own."""
+
+
+def tune_extraction(
+    source: Source = "notes",
+    models: Sequence[Any] | str = DEFAULT_MODEL,
+    ontology: Ontology | str = "hpo",
+    *,
+    budget: int = BUDGET,
+    folds: int = PARTS,
+    dataset: str | None = None,
+    output: str | Path | None = None,
+    progress: ProgressCallback | None = None,
+    command: Sequence[str] = (),
+    **settings: Any,
+) -> ExtractionTuning:
+    """Try ``budget`` configurations of every model, and say what the best is worth on unseen documents.
+
+    Chosen is by the mean F1 of documents, in the mode of the settings. ``folds`` of 1 nests nothing: the
+    figure is then that of the best trial on the documents that chose it, and a finding says so (EQ201).
+    Documents are embedded once a model; the trials use the stored candidates.
+    """
+    chosen = settings_of({**settings, "averaging": "macro"})
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        refuse_unwritable(folder)
+    named = resolve_models(models)
+    gold = read_gold_annotations(source, ontology, dataset)
+    parts = document_folds(gold, folds, chosen.seed)
+    tried: list[TunedModel] = []
+    with report_progress(folder, "extraction tuning", len(named) + 1, command=command, step=progress) as step:
+        for name, model in named.items():
+            step(f"{name}: finding terms")
+            tried.append(_tuned(name, model, gold, parts, budget, chosen))
+        step("comparing")
+        found = _gathered(tried, gold, chosen, command)
+        if folder is not None:
+            found.write(folder)
+    return found
+
+
+def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
+    """The folds, the same for every model; equal texts stay together, languages and datasets are spread."""
+    if parts < 1:
+        raise ParameterError(f"{parts} folds cannot be made", hint="5 is usual; 1 nests nothing")
+    if parts == 1:
+        return []
+    documents = gold.annotated.documents
+    if len({each.text for each in documents}) < parts:
+        raise InputError(
+            f"{len(documents)} documents cannot be dealt to {parts} folds",
+            hint="give more documents, or fewer folds",
+        )
+    return dealt(
+        [each.id for each in documents],
+        parts,
+        stratify=[f"{each.dataset} {each.language}" for each in documents],
+        groups=[each.text for each in documents],
+        rng=np.random.default_rng(seed),
+    )
+
+
+def _tuned(
+    name: str, model: Any, gold: GoldAnnotations, parts: list[Fold], budget: int, settings: ExtractionConfig
+) -> TunedModel:
+    with open_term_retriever(model, gold.ontology, settings) as system:
+        depth = min(MAX_RESULTS, len(gold.ontology))
+        found = retrieve_candidates(gold.documents, system, chunkers=settings.chunkers, num_results=depth)
+    grid = trial_configurations(found, budget, settings.seed)
+    usual = Pipeline(num_results=min(Pipeline().num_results, depth))
+    trials = score_trials(found, gold, (*grid, usual), settings.mode)
+    allowed = np.arange(len(grid) + 1) < len(grid)
+    best = select_best(trials.f1, allowed=allowed)
+    choice = _NestedChoice.of(trials, parts, allowed, best, gold, settings)
+    metric = SetF1("macro", settings.mode).name
+    tuning = TuningRecord(
+        metric=f"{NESTED}{metric}" if parts else metric,
+        trials=tuple(
+            Trial(_params(each), MetricValue.mean(row).value)
+            for each, row in zip(trials.settings, trials.f1, strict=True)
+        ),
+        best=best,
+        baseline=len(grid),
+        optimistic=MetricValue.mean(trials.f1[best]).value,
+        nested=MetricValue.mean(choice.values).value if parts else nan,
+        folds=choice.folds,
+        tried=len(grid),
+    )
+    evidence = held_out_sets(found, gold, trials, choice.trial_of)
+    result = _result(name, tuning, choice, evidence, gold, settings)
+    result = replace(result, findings=run_checks(TunedSystem.of(name, tuning)))
+    return TunedModel(name, tuning, trials, result, evidence)
+
+
+@dataclass(frozen=True)
+class _NestedChoice:
+    """What was chosen for every document, what it scores there, and how far off that may be."""
+
+    values: Any
+    trial_of: list[int]
+    folds: tuple[FoldSelection, ...] = ()
+    errors: Any = None
+    interval: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        trials: TrialScores,
+        parts: list[Fold],
+        allowed: Any,
+        best: int,
+        gold: GoldAnnotations,
+        settings: ExtractionConfig,
+    ) -> _NestedChoice:
+        if not parts:
+            return cls(trials.f1[best], [best] * trials.f1.shape[1])
+        nested = nested_cv(trials.f1, parts, allowed=allowed)
+        # The same documents are drawn for every model, so that their errors pair.
+        errors = selection_errors(
+            trials.f1,
+            parts,
+            allowed=allowed,
+            clusters=[each.text for each in gold.documents],
+            resamples=REDRAWS if settings.bootstrap else 1,
+            rng=np.random.default_rng([settings.seed, _REDRAWN]),
+        )
+        trial_of = np.empty(trials.f1.shape[1], dtype=np.int64)
+        for place, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
+            trial_of[test] = place
+        folds = tuple(
+            FoldSelection(_params(trials.settings[place]), float(inner), float(outer), len(test))
+            for place, inner, outer, (_, test) in zip(
+                nested.chosen.tolist(), nested.inner, nested.outer, parts, strict=True
+            )
+        )
+        return cls(
+            nested.values,
+            trial_of.tolist(),
+            folds,
+            errors,
+            nested_interval(nested, errors, bounds=(0.0, 1.0)),
+        )
+
+
+def _params(settings: Pipeline) -> dict[str, Any]:
+    return {name: value for name, value in settings.record().items() if name != "assertions"}
+
+
+def _result(
+    name: str,
+    tuning: TuningRecord,
+    choice: _NestedChoice,
+    sets: Sets,
+    gold: GoldAnnotations,
+    settings: ExtractionConfig,
+) -> Result:
+    """A value a document, of what was chosen without it; chance deals the sets to documents at random."""
+    metric = SetF1("macro", settings.mode)
+    nested = bool(choice.folds)
+    drawn = [str(settings.seed), str(len(choice.folds)), gold.annotated.fingerprint]
+    return result_from_values(
+        name,
+        sets.unit_ids.tolist(),
+        {tuning.metric: choice.values},
+        chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
+        intervals={tuning.metric: choice.interval} if nested else None,
+        errors={tuning.metric: choice.errors} if nested else None,
+        level=settings.level,
+        resamples=settings.resamples,
+        seed=settings.seed,
+        settings={
+            **comparability_settings(gold, settings),
+            FOLDS: max(1, len(choice.folds)),
+            TRIALS: len(tuning.grid),
+            GRID: axes(),
+            **({RESAMPLE_ID: hashlib.sha256("\0".join(drawn).encode()).hexdigest()[:16]} if nested else {}),
+        },
+    )
+
+
+def _gathered(
+    tried: list[TunedModel], gold: GoldAnnotations, settings: ExtractionConfig, command: Sequence[str]
+) -> ExtractionTuning:
+    comparison = None
+    if len(tried) > 1:
+        comparison = compare([each.result for each in tried], level=settings.level, seed=settings.seed)
+    found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
+    return ExtractionTuning(
+        models=tuple(tried),
+        gold=gold,
+        settings=settings,
+        comparison=comparison,
+        findings=found,
+        command=tuple(command),
+    )

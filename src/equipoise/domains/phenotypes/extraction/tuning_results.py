@@ -1,0 +1,290 @@
+"""What a tuning of extraction found: a nested figure a model, all trials, and what to deploy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.registry import run_checks
+from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
+from equipoise.domains.phenotypes.extraction.config import (
+    MODE_DESCRIPTIONS,
+    ExtractionConfig,
+    primary_metrics,
+)
+from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
+from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, folder_of, refuse_unwritable
+from equipoise.errors import FormatError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.io import json
+from equipoise.io.atomic import write_bytes
+from equipoise.io.json import parse_json
+from equipoise.io.text import PathLike, open_text
+from equipoise.models.trust import spec_from_file
+from equipoise.runs.manifest import Manifest, Status, redact_secrets
+from equipoise.runs.store import save_run
+from equipoise.runs.unit_table import json_text
+from equipoise.tuning.grid import Params, TuningRecord
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
+    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.tuning import TrialScores
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.evidence.sets import Sets
+    from equipoise.report.charts.chart import Chart
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Result
+    from equipoise.types import Finding
+
+# Parameters that a tuning chose, and the documents that chose them: a run on those is no test.
+
+TUNING = "extraction_tuning.json"
+_CHOSEN: dict[str, Callable[[Any], Any]] = {
+    each.name: type(getattr(Pipeline(), each.name)) for each in fields(Pipeline)
+}
+"""What a tuning chooses, and the types of it."""
+
+
+@dataclass(frozen=True)
+class TunedParameters:
+    """What a tuning says to deploy for a model; ``documents`` are hashes of the texts that it chose on.
+
+    ``parameters`` are what it chose, ``fixed_settings`` the settings that all of its trials had (chunkers, vectors
+    of the terms, mode): the thresholds are right for these alone. ``ontology`` is a fingerprint.
+    """
+
+    model: str
+    parameters: Mapping[str, Any]
+    tuning: TuningRecord
+    documents: frozenset[str]
+    made_with: Mapping[str, Any]
+    ontology: str
+
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of a run with these parameters; a given one that says otherwise is refused."""
+        own = {**self.made_with, **self.parameters}
+        for name, value in given.items():
+            if name in own and _plain(value) != _plain(own[name]):
+                raise ParameterError(
+                    f"{name} is {_said(value)} here, and {_said(own[name])} in the tuning",
+                    hint="leave it out, tune with it, or give all parameters by name instead of the tuning",
+                )
+        return {**given, **own}
+
+    def refuse_other(self, model: str, ontology: Ontology) -> None:
+        """Thresholds are scores of one model over the terms of one ontology, and mean nothing elsewhere."""
+        if model != self.model:
+            raise ParameterError(
+                f"the parameters were tuned for {self.model}, not for {model}", hint=f"tune {model} as well"
+            )
+        if ontology.fingerprint != self.ontology:
+            raise ParameterError(
+                f"the parameters were tuned over other terms than those of {ontology.title}",
+                hint="tune again with this ontology, or name the one of the tuning with --ontology",
+            )
+
+    def findings(self, system: str, annotated: AnnotatedCorpus) -> tuple[Finding, ...]:
+        """EQ201 where a document that is reported on had a say in the parameters."""
+        if not self.documents & text_hashes(annotated):
+            return ()
+        return run_checks(TunedSystem(system, self.tuning, nested=False))
+
+
+FIXED_SETTINGS = ("chunkers", "multi", "strategy", "include_assertions")
+"""The settings of a tuning that its parameters depend on."""
+
+
+def fixed_settings(settings: ExtractionConfig) -> dict[str, Any]:
+    """Those settings, as a record keeps them."""
+    return {name: _plain(getattr(settings, name)) for name in FIXED_SETTINGS}
+
+
+def text_hashes(annotated: AnnotatedCorpus) -> frozenset[str]:
+    """What tells texts apart, whatever their ids are."""
+    return frozenset(hashlib.sha256(each.text.encode()).hexdigest()[:24] for each in annotated.documents)
+
+
+def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bool = False) -> TunedParameters:
+    """The parameters of a tuning that was written, of a model or of the one that it holds.
+
+    A model that the caller does not name is taken from the file only where it runs no code and takes no
+    credentials, or with ``trust``.
+    """
+    file = Path(path) / TUNING if Path(path).is_dir() else Path(path)
+    content = parse_json(open_text(file))
+    try:
+        models = {each["model"]: each for each in content["models"]}
+        documents = frozenset(content["documents"])
+        shared = {name: content["made_with"][name] for name in FIXED_SETTINGS}
+        if not isinstance(shared["strategy"], str):
+            raise TypeError("strategy")
+        ontology = content["ontology"]["fingerprint"]
+        name = model if model is not None else spec_from_file(next(iter(models)), file, trust=trust)
+    except (KeyError, TypeError, StopIteration) as error:
+        raise _incomplete(file) from error
+    if name not in models:
+        raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
+    found = models[name]
+    try:
+        shared["chunkers"] = tuple(map(json.text, json.items(shared["chunkers"])))
+        tuning = TuningRecord.from_dict(found["tuning"])
+        # A tuning chooses thresholds: nothing else of a run is taken from the file.
+        best = {name: kind(found["best"][name]) for name, kind in _CHOSEN.items() if name in found["best"]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _incomplete(file) from error
+    return TunedParameters(name, best, tuning, documents, shared, ontology)
+
+
+def _incomplete(file: Path) -> FormatError:
+    return FormatError(
+        f"{file} is no whole record of a tuning",
+        hint=f"give a {TUNING} that this version of eq phenotypes extraction tune wrote",
+    )
+
+
+def _said(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple | list) else str(value).lower()
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, eq=False)
+class TunedModel:
+    """One model: every trial, and the result on documents that had no say.
+
+    ``sets`` holds what each document was given by the configuration that was chosen without it.
+    """
+
+    name: str
+    tuning: TuningRecord
+    trials: TrialScores
+    result: Result
+    sets: Sets
+
+    @property
+    def best(self) -> Params:
+        """What to deploy."""
+        return self.tuning.trials[self.tuning.best].params
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractionTuning:
+    """Models that were tuned on equal terms."""
+
+    models: tuple[TunedModel, ...]
+    gold: GoldAnnotations
+    settings: ExtractionConfig
+    comparison: Comparison | None
+    findings: tuple[Finding, ...] = ()
+    command: tuple[str, ...] = ()
+
+    @property
+    def edition(self) -> TuningReportData:
+        """All that a report shows."""
+        return TuningReportData(
+            parts=tuple(
+                TunedModelSummary(
+                    name=each.name,
+                    tuning=each.tuning,
+                    estimate=each.result[each.tuning.metric],
+                    precision=tuple(each.trials.precision.tolist()),
+                    recall=tuple(each.trials.recall.tolist()),
+                    unseen=tuple(
+                        (metric.name, metric.measure(each.sets).value)
+                        for average in ("micro", "macro")
+                        for metric in primary_metrics(average, self.settings.mode)
+                    ),
+                )
+                for each in self.models
+            ),
+            documents=len(self.gold.annotated),
+            counted=MODE_DESCRIPTIONS[self.settings.mode],
+            comparison=self.comparison,
+            notes=self.gold.notes,
+            problems=self.gold.told,
+            findings=self.findings,
+        )
+
+    def charts(self) -> Iterator[Chart]:
+        """Precision against recall of all trials, with the frontier of each model."""
+        from equipoise.domains.phenotypes.extraction.charts import precision_recall_frontier
+
+        yield precision_recall_frontier(self.edition.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values; ``documents`` are hashes of the texts that chose."""
+        return {
+            "documents": sorted(text_hashes(self.gold.annotated)),
+            "mode": self.settings.mode,
+            "made_with": fixed_settings(self.settings),
+            "ontology": {
+                "name": self.gold.ontology.name,
+                "release": self.gold.ontology.release,
+                "fingerprint": self.gold.ontology.fingerprint,
+            },
+            "models": [
+                {
+                    "model": each.name,
+                    "best": dict(each.best),
+                    "estimate": each.result[each.tuning.metric].to_dict(),
+                    "optimistic": each.tuning.optimistic,
+                    "tuning": each.tuning.to_dict(),
+                    "precision": each.trials.precision.tolist(),
+                    "recall": each.trials.recall.tolist(),
+                }
+                for each in self.models
+            ],
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "problems": [asdict(each) for each in self.gold.problems],
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write a run a model, the record of the tuning, and the frontier where it can be drawn."""
+        folder = Path(folder)
+        refuse_unwritable(folder)
+        status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
+        for each in self.models:
+            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.seed)
+            manifest = replace(
+                begun.finish(status, reason=self.gold.lost_sentence),
+                parameters={
+                    "model": each.name,
+                    "mode": self.settings.mode,
+                    **each.best,
+                    "chunkers": ", ".join(self.settings.chunkers),
+                },
+                datasets={
+                    "documents": self.gold.annotated.fingerprint,
+                    self.gold.ontology.title: self.gold.ontology.fingerprint,
+                },
+            )
+            place = folder / RUNS / folder_of(each.name)
+            save_run(place, each.result, manifest=manifest, tuning=each.tuning)
+        file = folder / TUNING
+        write_bytes(file, f"{json_text(self.to_dict(), indent=2)}\n".encode())
+        return [file, *self._drawn(folder / VISUALIZATIONS)]
+
+    def _drawn(self, folder: Path) -> list[Path]:
+        from equipoise.report.charts.render import render_png, render_svg
+
+        written: list[Path] = []
+        try:
+            for each in self.charts():
+                for suffix, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
+                    folder.mkdir(parents=True, exist_ok=True)
+                    write_bytes(folder / f"{each.name}.{suffix}", content)
+                    written.append(folder / f"{each.name}.{suffix}")
+        except MissingExtraError:
+            return written
+        return written
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{each.name} {each.result[each.tuning.metric].value:.3f}" for each in self.models)
+        return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {told}>"

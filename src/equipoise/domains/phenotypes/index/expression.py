@@ -1,0 +1,230 @@
+"""Ways to aggregate, as people write them: ``0.6*label + 0.4*max(synonyms)``.
+
+The language is small on purpose: weighted sums of the scores ``label`` and ``definition``, and of ``max``,
+``min`` or ``mean`` over such sums and over ``synonyms``. Numbers multiply and divide; two scores are never
+multiplied, so that every result stays on the scale of the scores. Nothing is evaluated as Python.
+
+    sum     = product { ("+" | "-") product }
+    product = factor { ("*" | "/") factor }
+    factor  = ["-" | "+"] ( number | name | function "(" sum { "," sum } ")" | "(" sum ")" )
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from equipoise.errors import ParameterError, did_you_mean
+
+PARTS = ("label", "synonyms", "definition")
+POOLS = ("max", "min", "mean")
+MAX_LENGTH = 1000
+"""Characters of an expression; nobody writes a longer one."""
+
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\w+)|(\S))|\s+$")
+_DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentScore:
+    """The score of a term's label or definition, or those of its synonyms."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTerm:
+    """The largest, the smallest or the mean of what a term has of several sums."""
+
+    how: str
+    sums: tuple[WeightedSum, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """Weighted scores and a constant; each of ``addends`` is a weight and what it multiplies."""
+
+    addends: tuple[tuple[float, ComponentScore | PooledTerm], ...] = ()
+    constant: float = 0.0
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts of a term that the result depends on."""
+        found: set[str] = set()
+        for _, atom in self.addends:
+            found |= (
+                {atom.name} if isinstance(atom, ComponentScore) else set().union(*(each.parts for each in atom.sums))
+            )
+        return frozenset(found)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether it is a value for every synonym, and not one for the term."""
+        return any(isinstance(atom, ComponentScore) and atom.name == "synonyms" for _, atom in self.addends)
+
+    def scaled(self, factor: float) -> WeightedSum:
+        """The whole multiplied by a number."""
+        return WeightedSum(tuple((weight * factor, atom) for weight, atom in self.addends), self.constant * factor)
+
+    def plus(self, other: WeightedSum) -> WeightedSum:
+        """The sum of two sums, which is flat."""
+        return WeightedSum(self.addends + other.addends, self.constant + other.constant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+Rule = Callable[[], WeightedSum]
+
+
+def parse_expression(text: str) -> WeightedSum:
+    """The expression that a text spells, or an error that points at the place.
+
+    >>> parse_expression("0.6*label + 0.4*max(synonyms)").parts == {"label", "synonyms"}
+    True
+    >>> parse_expression("label * definition")
+    Traceback (most recent call last):
+    ...
+    equipoise.errors.ParameterError: two scores are multiplied in 'label * definition'
+    """
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Reads tokens from left to right; one method for each rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > MAX_LENGTH:
+            raise ParameterError(
+                f"the expression has {len(text):,} characters", hint=f"at most {MAX_LENGTH:,} are read"
+            )
+        self._text = text
+        self._tokens = list(_tokens(text))
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> WeightedSum:
+        """The expression, when nothing is left over and it is one score a term."""
+        if not self._tokens:
+            raise ParameterError(
+                "the aggregation strategy is empty", hint="write label_synonyms_max, or max(label, synonyms)"
+            )
+        found = self._sum()
+        if (token := self._peek()) is not None:
+            raise self._error(f"{token.text!r} is not expected", token, "put an operator between two values")
+        if not found.addends:
+            raise ParameterError(f"{self._text!r} names no score", hint=f"the scores are {', '.join(PARTS)}")
+        self._require_single(found, self._tokens[0])
+        return found
+
+    def _sum(self) -> WeightedSum:
+        start, found = self._peek(), self._product()
+        while (sign := self._taken("+", "-")) is not None:
+            self._require_single(found, start)
+            start, other = self._peek(), self._product()
+            self._require_single(other, start)
+            found = found.plus(other.scaled(-1.0 if sign.text == "-" else 1.0))
+        return found
+
+    def _product(self) -> WeightedSum:
+        found = self._factor()
+        while (sign := self._taken("*", "/")) is not None:
+            found = self._combined(found, sign, self._factor())
+        return found
+
+    def _combined(self, left: WeightedSum, sign: _Token, right: WeightedSum) -> WeightedSum:
+        if sign.text == "/":
+            if right.addends:
+                raise self._error("a score divides", sign, "divide by a number")
+            if right.constant == 0.0:
+                raise self._error("something is divided by 0", sign, "divide by another number")
+            return left.scaled(1.0 / right.constant)
+        if left.addends and right.addends:
+            raise self._error("two scores are multiplied", sign, "one side of * is a number: 0.5*label")
+        return left.scaled(right.constant) if left.addends else right.scaled(left.constant)
+
+    def _factor(self) -> WeightedSum:
+        token = self._peek()
+        if token is None:
+            raise self._error("something is missing at the end", None, "complete it, or leave the operator out")
+        self._next += 1
+        if token.text in ("+", "-"):
+            return self._deeper(token, self._factor).scaled(-1.0 if token.text == "-" else 1.0)
+        if token.text == "(":
+            found = self._deeper(token, self._sum)
+            self._expect(")", token)
+            return found
+        if token.kind == "number":
+            return WeightedSum(constant=self._number(token))
+        if token.kind == "name":
+            return self._pool(token) if token.text in POOLS else self._part(token)
+        raise self._error(f"{token.text!r} is not expected", token, f"write {PARTS[0]}, max(...), or a number")
+
+    def _pool(self, name: _Token) -> WeightedSum:
+        if self._taken("(") is None:
+            raise self._error(f"{name.text} has no parenthesis", name, f"write {name.text}(label, synonyms)")
+        sums = [self._deeper(name, self._sum)]
+        while self._taken(",") is not None:
+            sums.append(self._deeper(name, self._sum))
+        self._expect(")", name)
+        if not any(each.addends for each in sums):
+            raise self._error(f"{name.text} has no score in it", name, f"write {name.text}(label, synonyms)")
+        return WeightedSum(((1.0, PooledTerm(name.text, tuple(sums))),))
+
+    def _part(self, name: _Token) -> WeightedSum:
+        if name.text not in PARTS:
+            known = (*PARTS, *POOLS)
+            hint = did_you_mean(name.text, known) or f"the names are {', '.join(known)}"
+            raise self._error(f"no score is called {name.text!r}", name, hint)
+        return WeightedSum(((1.0, ComponentScore(name.text)),))
+
+    def _number(self, token: _Token) -> float:
+        number = float(token.text)
+        if not math.isfinite(number):
+            raise self._error(f"{token.text} is too large", token, "write a smaller number")
+        return number
+
+    def _require_single(self, found: WeightedSum, token: _Token | None) -> None:
+        if found.is_spread:
+            hint = "write max(synonyms), min(synonyms) or mean(synonyms)"
+            raise self._error("synonyms is several scores", token, hint)
+
+    def _deeper(self, token: _Token, rule: Rule) -> WeightedSum:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._error("the parentheses go too deep", token, f"nest at most {_DEEPEST}")
+        found = rule()
+        self._depth -= 1
+        return found
+
+    def _peek(self) -> _Token | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def _taken(self, *signs: str) -> _Token | None:
+        token = self._peek()
+        if token is None or token.kind != "sign" or token.text not in signs:
+            return None
+        self._next += 1
+        return token
+
+    def _expect(self, sign: str, opened: _Token) -> None:
+        if self._taken(sign) is None:
+            raise self._error(f"{sign!r} is missing", self._peek(), f"close what begins with {opened.text!r}")
+
+    def _error(self, fact: str, token: _Token | None, hint: str) -> ParameterError:
+        at = len(self._text.rstrip()) if token is None else token.at
+        pointed = f"{self._text}\n{' ' * at}^" if "\n" not in self._text else ""
+        return ParameterError(f"{fact} in {self._text!r}", hint=hint, excerpt=pointed)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        for kind, group in (("number", 1), ("name", 2), ("sign", 3)):
+            if match[group]:
+                yield _Token(kind, match[group], match.start(group))

@@ -1,0 +1,400 @@
+"""The one thing that scores terms for texts: a system over the components of an ontology's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.domains.phenotypes.index.aggregation import (
+    DEFAULT_STRATEGY,
+    Weights,
+    aggregate_scores,
+    n_columns_read,
+    parse_strategy,
+)
+from equipoise.domains.phenotypes.index.files import TermIndex
+from equipoise.domains.phenotypes.index.int8_prefilter import (
+    QUERIES_AT_ONCE,
+    Int8Rows,
+    Leading,
+    make_prefilter,
+)
+from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
+from equipoise.errors import ParameterError, StoreError
+from equipoise.geometry.base import PointArray, PreparedCorpus
+from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
+from equipoise.geometry.topk import leading_columns_of
+from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.dense import DenseRetriever
+from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion, parse_fusion
+from equipoise.models.retriever import (
+    LEXICAL,
+    Blocks,
+    FittedRetriever,
+    Retriever,
+    content_fingerprint,
+    is_fusion,
+    retriever,
+    spec_kind,
+)
+from equipoise.types import Ints, Role
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.models.embedder import Embedder
+    from equipoise.models.encode_texts import Progress
+    from equipoise.models.encoder import ModelCard, Vectors
+
+# Queries in the upper and lower case of the ontology.
+
+
+class Casing:
+    """The case that texts have.
+
+    >>> casing = Casing(["Glaucoma", "Abnormal EEG"])
+    >>> [casing(query) for query in ("glaucoma", "ABNORMAL eeg", "eye pain")]
+    ['Glaucoma', 'Abnormal EEG', 'Eye pain']
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._known: dict[str, str] = {}
+        for text in texts:
+            self._known.setdefault(text.casefold(), text)
+        starts = [text[0] for text in texts if text and text[0].lower() != text[0].upper()]
+        self._capital = 2 * sum(start.isupper() for start in starts) > len(starts)
+
+    def __call__(self, query: str) -> str:
+        known = self._known.get(query.strip().casefold())
+        if known is not None:
+            return known
+        return query[:1].upper() + query[1:] if self._capital else query
+
+    def all(self, queries: Iterable[str]) -> list[str]:
+        """Every query in its case."""
+        return [self(query) for query in queries]
+
+
+# The vectors of components, held ready: prepared for the product once, however many queries come.
+
+
+class StoredVectorScorer(FittedRetriever):
+    """A model that embeds, with the vectors of its documents; equal vectors score equal.
+
+    ``first`` is, for each vector, the place of the first that equals it; it is found here unless it is given.
+    ``texts`` are those of the vectors: queries are embedded in their upper and lower case.
+    """
+
+    bytes_a_score = 4
+
+    def __init__(
+        self,
+        system: DenseRetriever,
+        vectors: Vectors,
+        first: Ints | None = None,
+        *,
+        texts: Sequence[str] = (),
+    ) -> None:
+        self.documents = len(vectors)
+        self._texts = texts
+        self.vectors = vectors
+        self.system = system
+        if first is None:
+            system.geometry.check(vectors).require_usable("the vectors of the terms")
+        self._space = system.geometry.fitted(vectors)
+        self._corpus = self._space.prepare_corpus(vectors)
+        self._twins = find_duplicate_rows(vectors) if first is None else DuplicateRows(first)
+        self._copies = self._twins.copies
+
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """The scores of all documents."""
+        return self.leading_blocks(queries, rows, self.documents)
+
+    def leading_blocks(self, queries: Sequence[str], rows: int, columns: int) -> Blocks:
+        """The scores of the first ``columns`` documents only, which takes so much less time."""
+        return self.vector_blocks(self.query_vectors(queries), rows, columns)
+
+    def query_vectors(self, queries: Sequence[str]) -> Vectors:
+        """The vectors of texts that ask."""
+        vectors = self.system.embedder.embed(self._casing.all(queries), role=Role.QUERY)
+        self._space.check(vectors).require_usable("the vectors of the queries")
+        return vectors
+
+    @cached_property
+    def _casing(self) -> Casing:
+        return Casing(self._texts)
+
+    @property
+    def dims(self) -> int:
+        """The numbers in a row of the product, which may be a few more than in a vector."""
+        return int(self._corpus.rows.shape[1])
+
+    @cached_property
+    def rounded(self) -> Int8Rows:
+        """The documents in 8 bits, which takes a quarter of the memory again."""
+        return Int8Rows.of(self._corpus.rows, self._corpus.scale)
+
+    def prepared(self, vectors: Vectors) -> PointArray:
+        """Queries as the left factor of the product."""
+        return self._space.prepare_queries(vectors)
+
+    def of_prepared(self, query: PointArray, columns: Ints) -> PointArray:
+        """The scores of some documents for one prepared query, each by itself, so equal rows score equal."""
+        scores: PointArray = np.einsum("ij,j->i", self._corpus.rows[columns], query)
+        return scores if self._corpus.scale is None else scores * self._corpus.scale[columns]
+
+    def of_columns(self, query: Vectors, columns: Ints) -> PointArray:
+        """The scores of some documents for one query, given as its vector."""
+        scale = None if self._corpus.scale is None else self._corpus.scale[columns]
+        some = PreparedCorpus(self._corpus.rows[columns], scale)
+        return self._space.similarity(self._space.prepare_queries(query[None]), some)
+
+    def vector_blocks(self, vectors: Vectors, rows: int, columns: int) -> Blocks:
+        """The same for queries that are vectors already."""
+        prepared = self._space.prepare_queries(vectors)
+        copies = self._copies[: np.searchsorted(self._copies, columns)]
+        buffer = np.empty((min(rows, len(prepared)), columns), dtype=prepared.dtype)
+        for start in range(0, len(prepared), rows):
+            part = slice(start, min(start + rows, len(prepared)))
+            scores = buffer[: part.stop - start]
+            self._space.similarity(prepared[part], self._corpus[:columns], out=scores)
+            if len(copies):
+                scores[:, copies] = scores[:, self._twins.first[copies]]
+            yield part, scores
+
+
+# A retriever over components, with the stored vectors in the place of those it would have to make.
+
+
+def fit_on_terms(
+    system: Retriever,
+    components: TermTexts,
+    indexes: Sequence[TermIndex] = (),
+    progress: Progress | None = None,
+) -> FittedRetriever:
+    """The system, fitted on the components; what embeds takes its vectors from the index that has them."""
+    models = [model.fingerprint for model in dense_models(system)]
+    for index in indexes:
+        if index.model not in models:
+            raise StoreError(
+                f"the index {index.folder} holds vectors of {index.meta.model_spec}, not of {system.card.spec}",
+                hint="build an index for this model",
+            )
+    fitted = [_fitted(part, components, indexes, progress) for part in fusion_parts(system)]
+    return FittedFusion(system, fitted) if isinstance(system, SumFusion | ReciprocalRankFusion) else fitted[0]
+
+
+def dense_model_specs(spec: str) -> list[str]:
+    """The models of a spec that embed: itself, those that a fusion names, or none.
+
+    >>> dense_model_specs("sum:use+tfidf:"), dense_model_specs("bm25:"), dense_model_specs("minilm")
+    (['use'], [], ['minilm'])
+    """
+    parts = parse_fusion(spec)[2] if is_fusion(spec) else [spec]
+    return [part for part in parts if spec_kind(part) not in LEXICAL]
+
+
+def dense_models(system: Retriever) -> list[Embedder]:
+    """The models of a system that embed, loaded as they are: its own, those of a fusion's parts, or none."""
+    return [part.embedder for part in fusion_parts(system) if isinstance(part, DenseRetriever)]
+
+
+def fusion_parts(system: Retriever) -> tuple[Retriever, ...]:
+    """The systems that a fusion adds up, or the one that there is."""
+    return system.parts if isinstance(system, SumFusion | ReciprocalRankFusion) else (system,)
+
+
+def _fitted(
+    system: Retriever, components: TermTexts, indexes: Sequence[TermIndex], progress: Progress | None
+) -> FittedRetriever:
+    if not isinstance(system, DenseRetriever):
+        return system.fit(components.texts)
+    model = system.embedder
+    for index in indexes:
+        if index.model == model.fingerprint:
+            return StoredVectorScorer(system, index.vectors, index.first, texts=components.texts)
+    made = model.embed_report(components.texts, Role.DOCUMENT, progress=progress)
+    return StoredVectorScorer(system, made.vectors, texts=components.texts)
+
+
+TermBlocks = Iterator[tuple[slice, PointArray]]
+
+_BLOCK_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TermHits:
+    """For each query its best terms, their scores, and the component of each that agrees most with the query.
+
+    Best first; equal scores in the order of the ontology. ``component`` is an index of ``TermTexts.texts``,
+    among the parts that the strategy reads.
+    """
+
+    terms: Ints
+    scores: PointArray
+    component: Ints
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+
+class TermRetriever:
+    """Scores the terms of an ontology for texts, exactly, over all components of every term.
+
+    ``spec`` is whatever ``embed.retriever`` takes. A model that embeds uses the vectors of ``index``, where
+    one is given that it made; else it embeds the components at the first use. Systems that score words, and
+    fusions, are fitted on the components. ``multi`` and ``strategy`` say what becomes of a term's texts; a
+    single-vector system has one text a term, and no strategy.
+    """
+
+    def __init__(
+        self,
+        spec: str | Retriever,
+        ontology: Ontology,
+        *,
+        multi: bool = True,
+        strategy: str = DEFAULT_STRATEGY,
+        weights: Weights | None = None,
+        index: TermIndex | Sequence[TermIndex] | None = None,
+        progress: Progress | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.ontology = ontology
+        self.multi = multi
+        self.system = retriever(spec, threads=threads)
+        self.indexes = (index,) if isinstance(index, TermIndex) else tuple(index or ())
+        self.strategy = strategy
+        self.expression = parse_strategy(strategy, weights)
+        self._progress = progress
+        for each in self.indexes:
+            each.require(ontology, multi)
+
+    def __repr__(self) -> str:
+        how = f"multi-vector, {self.strategy}" if self.multi else "single-vector"
+        return f"<TermSystem {self.card.spec} over {self.ontology.title}: {how}>"
+
+    @property
+    def card(self) -> ModelCard:
+        """The card of the model or the lexical system."""
+        return self.system.card
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal only where the scores are equal for any query."""
+        how = f"multi {self.expression!r}" if self.multi else "single"
+        return content_fingerprint("terms 2", self.system.fingerprint, self.ontology.fingerprint, how)
+
+    @cached_property
+    def components(self) -> TermTexts:
+        """The texts that are compared with a query."""
+        return self.indexes[0].components if self.indexes else term_texts(self.ontology, self.multi)
+
+    @cached_property
+    def fitted(self) -> FittedRetriever:
+        """The system after it has read the components, or taken their vectors from the index."""
+        return fit_on_terms(self.system, self.components, self.indexes, self._progress)
+
+    def with_strategy(self, strategy: str, weights: Weights | None = None) -> TermRetriever:
+        """The same system with another aggregation; nothing is embedded or fitted again."""
+        assert self.fitted is not None
+        other = copy(self)
+        other.strategy, other.expression = strategy, parse_strategy(strategy, weights)
+        other.__dict__.pop("_columns_of", None)
+        return other
+
+    def component_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> TermBlocks:
+        """The scores of all components for a few queries at a time, from which any strategy can aggregate.
+
+        The next block may reuse the array.
+        """
+        return self._blocks(check_nonempty_texts(queries, "queries"), block_bytes, len(self.components))
+
+    def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> TermBlocks:
+        """The scores of all terms for a few queries at a time: a slice of queries and (queries, terms)."""
+        needed = n_columns_read(self.components, self.expression)
+        for rows, scores in self._blocks(check_nonempty_texts(queries, "queries"), block_bytes, needed):
+            yield rows, aggregate_scores(scores, self.components, self.expression)
+
+    def search(self, queries: Iterable[str], k: int) -> TermHits:
+        """The best k terms of every query."""
+        texts = check_nonempty_texts(queries, "queries")
+        self.require_depth(k)
+        shape = (len(texts), k)
+        terms, component = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+        best: PointArray = np.empty(shape)
+        for rows, found in self._leading_blocks(texts, k):
+            terms[rows], best[rows], component[rows] = found
+        return TermHits(terms, best, component)
+
+    def agreeing(self, scores: PointArray, terms: Ints) -> Ints:
+        """For each query and found term, the column with the largest score among those the strategy reads."""
+        columns, starts = self._columns_of
+        count = starts[terms + 1] - starts[terms]
+        # A term with fewer components than the widest repeats its last one.
+        step = np.minimum(np.arange(count.max(initial=1)), count[..., None] - 1)
+        own = columns[starts[terms][..., None] + step]
+        best = scores[np.arange(len(scores))[:, None, None], own].argmax(axis=-1)
+        chosen: Ints = np.take_along_axis(own, best[..., None], axis=-1)[..., 0]
+        return chosen
+
+    def require_depth(self, k: int) -> None:
+        """Refuse to find more terms than there are, or none."""
+        if not 1 <= k <= self.components.terms:
+            raise ParameterError(
+                f"k is {k} and there are {self.components.terms:,} terms",
+                hint=f"k is 1 to {self.components.terms}",
+            )
+
+    def _leading_blocks(self, texts: list[str], k: int) -> Iterator[tuple[slice, Leading]]:
+        """The best k terms of a few queries at a time, by way of a screen where there is one that pays."""
+        fitted, needed = self.fitted, n_columns_read(self.components, self.expression)
+        screen = None
+        if isinstance(fitted, StoredVectorScorer):
+            screen = make_prefilter(fitted, self.components, self.expression, len(texts))
+        if screen is None:
+            for rows, scores in self._blocks(texts, _BLOCK_BYTES, needed):
+                yield rows, self._leading(scores, k)
+            return
+        vectors = screen.fitted.query_vectors(texts)
+        for start in range(0, len(texts), QUERIES_AT_ONCE):
+            part = vectors[start : start + QUERIES_AT_ONCE]
+            found = screen.leading(part, k)
+            if found is None:
+                ((_, scores),) = screen.fitted.vector_blocks(part, len(part), needed)
+                found = self._leading(scores, k)
+            yield slice(start, start + len(part)), found
+
+    def _leading(self, scores: PointArray, k: int) -> Leading:
+        terms, best = leading_columns_of(aggregate_scores(scores, self.components, self.expression), k)
+        return terms, best, self.agreeing(scores, terms)
+
+    def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:
+        fitted = self.fitted
+        rows = max(1, block_bytes // (fitted.bytes_a_score * len(self.components)))
+        if isinstance(fitted, StoredVectorScorer):
+            return fitted.leading_blocks(queries, rows, columns)
+        return fitted.row_blocks(queries, rows)
+
+    @cached_property
+    def _columns_of(self) -> tuple[Ints, Ints]:
+        """The columns that the strategy reads, sorted by term, and where each term's begin."""
+        kinds = [_KINDS[part] for part in self.expression.parts] if self.multi else [ComponentKind.WHOLE]
+        read = np.isin(self.components.kind, kinds)
+        # As in ``aggregate``, the label stands for a term that has none of the parts.
+        bare = np.bincount(self.components.term[read], minlength=self.components.terms) == 0
+        read |= bare[self.components.term] & (self.components.kind == ComponentKind.LABEL)
+        columns = np.flatnonzero(read)
+        term = self.components.term[columns]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(term, minlength=self.components.terms))])
+        return columns[np.argsort(term, kind="stable")], starts.astype(np.int64)
+
+
+_KINDS = {
+    "label": ComponentKind.LABEL,
+    "synonyms": ComponentKind.SYNONYM,
+    "definition": ComponentKind.DEFINITION,
+}

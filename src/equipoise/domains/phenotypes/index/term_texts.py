@@ -1,0 +1,158 @@
+"""The texts that a term is known by: its label, its synonyms, its definition; or all of them in one.
+
+They stand in an order that makes aggregation cheap. Terms are arranged by falling number of synonyms, and
+among equals those with a definition come first. First come all labels, then the first synonym of every term
+that has one, then the second of every term that has two, and so on; the definitions are last. So each of
+these runs belongs to the first so many arranged terms, the definitions belong to a few runs of terms, and a
+maximum is a few maxima of contiguous columns (some nine times as fast as numpy's ``reduceat`` over segments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import InputError, ShapeError
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.types import Bools, Ints
+
+
+class ComponentKind(IntEnum):
+    """What a component is of its term."""
+
+    LABEL = 0
+    SYNONYM = 1
+    DEFINITION = 2
+    WHOLE = 3
+    """Label, synonyms and definition in one text: the only component of a term in a single-vector index."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermTexts:
+    """The texts of all terms; column i of a matrix of scores is text i.
+
+    ``term`` is the place of its term in the ontology and ``kind`` a code of ``ComponentKind``. ``order`` has the terms
+    as they are arranged; ``rounds`` says how many of the first arranged terms have a first synonym, a second
+    one and so on; ``defined`` has the places, among the arranged terms, of those with a definition.
+    """
+
+    texts: tuple[str, ...]
+    term: Ints
+    kind: Ints
+    order: Ints
+    rounds: tuple[int, ...] = ()
+    defined: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def terms(self) -> int:
+        """The number of terms."""
+        return len(self.order)
+
+    @property
+    def multi(self) -> bool:
+        """Whether a term has a text for each of its parts."""
+        return self.defined is not None
+
+    @property
+    def without_definitions(self) -> int:
+        """The number of leading texts that are labels or synonyms."""
+        return self.terms + sum(self.rounds)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the texts in their order, and of whose they are."""
+        digest = sha256(np.ascontiguousarray(self.term).tobytes())
+        for text in self.texts:
+            digest.update(sha256(text.encode()).digest())
+        return digest.hexdigest()
+
+    def only(self, terms: Ints) -> tuple[TermTexts, Ints]:
+        """The components of some distinct terms, and their columns here; term i of them is ``terms[i]``."""
+        place = np.full(self.terms, -1, dtype=np.int64)
+        place[terms] = np.arange(len(terms))
+        columns = np.flatnonzero(place[self.term] >= 0)
+        arranged = place[self.order] >= 0
+        some = TermTexts(
+            texts=tuple(self.texts[column] for column in columns),
+            term=place[self.term[columns]],
+            kind=self.kind[columns],
+            order=place[self.order[arranged]],
+            rounds=tuple(filter(None, (int(arranged[:size].sum()) for size in self.rounds))),
+            defined=None if self.defined is None else _among(self.defined, arranged),
+        )
+        return some, columns
+
+
+def term_texts(ontology: Ontology, multi: bool = True) -> TermTexts:
+    """The texts of an ontology's terms: one for each part of a term, or one for each term."""
+    make = component_texts if multi else concatenated_texts
+    labels = [label.strip() or name for name, label in zip(ontology.ids, ontology.labels, strict=True)]
+    return make(labels, ontology.synonyms, ontology.definitions)
+
+
+def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> TermTexts:
+    """A text for each label, each synonym and each definition; blank ones are left out.
+
+    >>> found = component_texts(["Seizure", "Fever"], [[], ["Pyrexia"]], ["A fit.", ""])
+    >>> found.texts, found.term.tolist()
+    (('Fever', 'Seizure', 'Pyrexia', 'A fit.'), [1, 0, 1, 0])
+    """
+    _require_alike(labels, synonyms, definitions)
+    named = [[each for each in some if each.strip()] for some in synonyms]
+    counts = np.array([len(some) for some in named], dtype=np.int64)
+    order = np.lexsort((np.array([not each.strip() for each in definitions]), -counts))
+    rounds = tuple(int((counts > nth).sum()) for nth in range(counts.max(initial=0)))
+    defined = np.array([at for at, term in enumerate(order) if definitions[term].strip()], dtype=np.int64)
+    terms = [order, *(order[:size] for size in rounds), order[defined]]
+    kinds = [ComponentKind.LABEL, *(ComponentKind.SYNONYM for _ in rounds), ComponentKind.DEFINITION]
+    texts = [labels[term] for term in order]
+    texts += [named[term][nth] for nth, size in enumerate(rounds) for term in order[:size]]
+    texts += [definitions[term] for term in order[defined]]
+    kind = np.repeat(np.array(kinds, dtype=np.int64), [len(some) for some in terms])
+    return TermTexts(tuple(texts), np.concatenate(terms), kind, order, rounds, defined)
+
+
+def concatenated_texts(
+    labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]
+) -> TermTexts:
+    """One text a term: the label, the synonyms between commas, the definition, parted by bars.
+
+    >>> concatenated_texts(["Seizure"], [["Fits", "Convulsions"]], ["Abnormal activity."]).texts
+    ('Seizure | Fits, Convulsions | Abnormal activity.',)
+    """
+    _require_alike(labels, synonyms, definitions)
+    places = np.arange(len(labels))
+    texts = tuple(
+        " | ".join(part for part in (label, ", ".join(filter(str.strip, some)), definition) if part.strip())
+        for label, some, definition in zip(labels, synonyms, definitions, strict=True)
+    )
+    return TermTexts(texts, places, np.full(len(labels), int(ComponentKind.WHOLE)), places)
+
+
+def _require_alike(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> None:
+    if not len(labels) == len(synonyms) == len(definitions):
+        raise ShapeError(
+            f"{len(labels)} labels came with {len(synonyms)} lists of synonyms and {len(definitions)} definitions",
+            hint="give one of each for every term, empty where a term has none",
+        )
+    if not len(labels):
+        raise InputError("there are no terms to index", hint="check that the ontology has live terms")
+    blank = next((place for place, label in enumerate(labels) if not label.strip()), None)
+    if blank is not None:
+        raise InputError(f"term {blank} (counted from 0) has no label", hint="use its id as its label")
+
+
+def _among(places: Ints, kept: Bools) -> Ints:
+    """Places among the kept ones, for those of ``places`` that are kept."""
+    renumbered: Ints = np.cumsum(kept) - 1
+    return renumbered[places[kept[places]]]

@@ -1,0 +1,261 @@
+"""What people see of a benchmark of term retrieval: who leads, all metrics, parts of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import pluralize
+from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.pairwise import (
+    INCOMPLETE_MARK,
+    chance_note,
+    comparison_caption,
+    incomplete_run_notes,
+    primary_columns,
+)
+from equipoise.report.tables import caption as score_caption
+from equipoise.report.tables import score_columns
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
+
+if TYPE_CHECKING:
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.stats.slices import Slice
+    from equipoise.types import Finding
+
+SUMMARY_METRICS = (
+    "HR@1",
+    "HR@3",
+    "HR@5",
+    "HR@10",
+    "nDCG@10",
+    "R@10",
+    "P@10",
+    "MAP@10",
+    "MaxOntSim@1",
+    "MaxOntSim@10",
+)
+"""What the short table of several systems has a column for."""
+_SPARSE = "*"
+_PLACES = 3
+
+
+@dataclass(frozen=True)
+class SystemScores:
+    """One system: its figures, the primary one on parts of the cases, and what a diagnosis found."""
+
+    result: Result
+    slices: tuple[Slice, ...] = ()
+    diagnosis: tuple[Estimate, ...] = ()
+    model: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True)
+class BenchmarkReportData:
+    """All that the report of a benchmark shows; ``scored`` of the cases have an expected term."""
+
+    cases: int
+    scored: int
+    ontology: str
+    citation: str
+    terms: int
+    measure: str
+    systems: tuple[SystemScores, ...]
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model of all systems, where it is one in several modes."""
+        models = {part.model for part in self.systems}
+        return models.pop() if len(models) == 1 and len(self.systems) > 1 else ""
+
+    @property
+    def called(self) -> dict[str, str]:
+        """What each system is called in the tables: by its mode, where there is one model."""
+        return {part.result.system: part.mode if self.model else part.result.system for part in self.systems}
+
+
+def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The whole report, part by part."""
+    results = [part.result for part in edition.systems]
+    parts: list[Any] = _leading(edition, results)
+    if edition.comparison is not None and verbose:
+        parts += [Paragraph(""), heading("Every metric"), Paragraph("")]
+        parts += [_table(edition, _with_luck(score_columns(results), results))]
+    if quiet:
+        return parts
+    parts += [Paragraph(""), Paragraph(_caption(edition, results))]
+    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    parts += [*slice_table(edition), *diagnosis_table(edition)]
+    parts += [Paragraph(""), Paragraph(edition.citation)]
+    if edition.comparison is not None:
+        parts += [Paragraph(""), Paragraph(edition.comparison.verdict("case"))]
+    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+
+
+def _leading(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Any]:
+    """The table that everyone reads: all metrics of one system, or who leads and the metrics in brief."""
+    scored = "" if edition.scored == edition.cases else f"{format_count(edition.scored)} of "
+    where = f"on {scored}{pluralize(edition.cases, 'case')} among {format_count(edition.terms)} terms"
+    comparison = edition.comparison
+    if comparison is None:
+        title = heading(f"{results[0].system} {where}")
+        return [title, Paragraph(""), TerminalTable(_with_luck(score_columns(results), results))]
+    whose = f" of {edition.model}" if edition.model else ""
+    parts: list[Any] = [heading(f"{comparison.primary}{whose} {where}, best first"), Paragraph("")]
+    parts += [_table(edition, primary_columns(comparison))]
+    parts += [Paragraph(line) for line in incomplete_run_notes(comparison)]
+    return [*parts, Paragraph(""), _table(edition, metric_summary_table(comparison))]
+
+
+def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> TerminalTable:
+    """The table with the systems as they are called; one whose run is not complete keeps its mark."""
+    called = edition.called
+    marked = {f"{name}{INCOMPLETE_MARK}": f"{short}{INCOMPLETE_MARK}" for name, short in called.items()}
+    names = called | marked
+    return TerminalTable(
+        [
+            replace(
+                column,
+                head="mode" if edition.model else column.head,
+                cells=[names.get(cell, cell) for cell in column.cells],
+            )
+            if column.head == "system"
+            else column
+            for column in columns
+        ]
+    )
+
+
+def _with_luck(columns: Sequence[ReportColumn], results: Sequence[Result]) -> list[ReportColumn]:
+    """The columns of every metric, in which a chance level that is small does not look like 0."""
+    names = dict.fromkeys(name for result in results for name in result.names)
+    luck = [result[name].chance for name in names for result in results if name in result.estimates]
+    cells = [
+        _luck(value) if cell.strip("0.") == "" else cell
+        for column in columns
+        if column.head == "chance"
+        for cell, value in zip(column.cells, luck, strict=True)
+    ]
+    return [replace(column, cells=cells) if column.head == "chance" else column for column in columns]
+
+
+def metric_summary_table(comparison: Comparison) -> list[ReportColumn]:
+    """A row a system and one for chance, a column a metric."""
+    shown = [name for name in SUMMARY_METRICS if name in comparison.metrics]
+    rows = [comparison.estimates[name] for name in comparison.order]
+    columns = [ReportColumn("system", [*comparison.order, "chance"], shortens="middle")]
+    for rank, metric in enumerate(shown):
+        luck = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
+        cells = [format_value(each[metric].value, _PLACES) for each in rows]
+        cells.append(_luck(luck[0]) if luck else "n/a")
+        columns.append(ReportColumn(metric, cells, right=True, rank=rank))
+    return columns
+
+
+def _luck(value: float) -> str:
+    """The chance level, which among many terms is small and yet not 0.
+
+    >>> _luck(0.0001), _luck(0.234)
+    ('<0.001', '0.234')
+    """
+    least = 10**-_PLACES
+    return f"<{format_value(least, _PLACES)}" if 0 < value < least / 2 else format_value(value, _PLACES)
+
+
+def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
+    comparison = edition.comparison
+    told = (
+        score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
+    )
+    return (
+        f"{told} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
+        f"same depth. MaxOntSim by {edition.measure}."
+    )
+
+
+def slice_table(edition: BenchmarkReportData) -> list[Any]:
+    """The primary metric on parts of the cases, a row a part and system."""
+    first = edition.systems[0].slices
+    if not first:
+        return []
+    metric = first[0].estimate.metric
+    rows = [
+        (
+            part.slices[at].name if part is edition.systems[0] else "",
+            part.slices[at].value if part is edition.systems[0] else "",
+            f"{format_count(each.estimate.n)}{_SPARSE if each.few else ''}" if part is edition.systems[0] else "",
+            part.result.system,
+            format_value(part.slices[at].estimate.value, _PLACES),
+            format_interval(part.slices[at].estimate.interval, _PLACES),
+        )
+        for at, each in enumerate(first)
+        for part in edition.systems
+    ]
+    names, values, sizes, systems, figures, reaches = zip(*rows, strict=True)
+    level = format_percent(first[0].estimate.interval.level)
+    columns = [
+        ReportColumn("slice", names),
+        ReportColumn("", values, shortens="end"),
+        ReportColumn("n", sizes, right=True),
+        ReportColumn("system", systems, shortens="middle"),
+        ReportColumn(metric, figures, right=True),
+        ReportColumn(f"{level} interval", reaches, right=True, rank=1),
+    ]
+    alone = len(edition.systems) == 1
+    parts: list[Any] = [
+        Paragraph(""),
+        heading(f"{metric} on parts of the cases"),
+        Paragraph(""),
+        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+    ]
+    if any(each.few for each in first):
+        parts.append(Paragraph(f"{_SPARSE} few cases: such a figure says little."))
+    return parts
+
+
+def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
+    """What each system makes of the ontology's own labels, a row a figure and system."""
+    diagnosed = [part for part in edition.systems if part.diagnosis]
+    if not diagnosed:
+        return []
+    rows = [
+        (
+            each.diagnosis[at].metric if each is diagnosed[0] else "",
+            each.result.system,
+            format_value(each.diagnosis[at].value, _PLACES),
+            format_interval(each.diagnosis[at].interval, _PLACES),
+            _luck(each.diagnosis[at].chance),
+            format_count(each.diagnosis[at].n),
+        )
+        for at in range(len(diagnosed[0].diagnosis))
+        for each in diagnosed
+    ]
+    metrics, systems, figures, reaches, luck, sizes = zip(*rows, strict=True)
+    columns = [
+        ReportColumn("diagnosis", metrics),
+        ReportColumn("system", systems, shortens="middle"),
+        ReportColumn("estimate", figures, right=True),
+        ReportColumn("interval", reaches, right=True, rank=1),
+        ReportColumn("chance", luck, right=True, rank=3),
+        ReportColumn("n", sizes, right=True, rank=2),
+    ]
+    alone = len(edition.systems) == 1
+    return [
+        Paragraph(""),
+        heading("What the systems make of the ontology"),
+        Paragraph(""),
+        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+        Paragraph(
+            "Labels of a random sample are asked like any text. Self-match: the term itself comes first. "
+            "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
+            "of the system's distance with path length, of its score with Resnik; means over terms."
+        ),
+    ]

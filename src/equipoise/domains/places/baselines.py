@@ -1,0 +1,269 @@
+"""What can be had without learning: luck, the places most visited, and the place that usually follows.
+
+All are scored by the same kernel as any model: for each unit, how many places a baseline puts above the right
+one and how many beside it. Equal places are never put into an order: metrics take the expectation over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equipoise.domains.places.baseline_ranks import CountLevel, rank_targets
+from equipoise.domains.places.history import (
+    VisitHistory,
+    as_class_codes,
+    context_key,
+    transition_counts,
+    user_transition_counts,
+    user_visit_counts,
+)
+from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.evidence.base import to_numpy, unique_ids
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.labels import ClassF1
+from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank
+from equipoise.metrics.ranking_functions import harmonic_numbers
+from equipoise.tasks.classification import ClassificationOutput
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ids, Ints
+
+KS = (1, 3, 5, 10)
+NDCG_AT = 10
+
+
+class BaselinePrediction(NamedTuple):
+    """What a baseline says of every unit: where the right place stands, and its first choice.
+
+    Where several places share the first rank, the one of the lowest code is chosen and the tie is marked.
+    """
+
+    ranking: Ranking
+    labels: Labels
+
+
+def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
+    """What a scorer that knows nothing earns among so many classes, exactly.
+
+    The right class has every rank from 1 to n equally often: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
+    the mean of its discounts. The keys are spelled as in every result, Acc@1 as HR@1.
+
+    >>> level = random_chance(1187, ks=[1])
+    >>> {name: round(value, 5) for name, value in level.items()}
+    {'HR@1': 0.00084, 'MRR': 0.00645, 'nDCG@10': 0.00383}
+    """
+    if classes < 1:
+        raise ParameterError(f"there are {classes} classes", hint="give at least 1")
+    for k in ks:
+        if k < 1:
+            raise ParameterError(f"the cutoff {k} is below 1", hint="ranks start at 1")
+    discounts = 1.0 / np.log2(np.arange(2, min(NDCG_AT, classes) + 2))
+    hits = {HitRate(k).name: min(k, classes) / classes for k in ks}
+    return hits | {
+        ReciprocalRank().name: float(harmonic_numbers(classes)[-1]) / classes,
+        NDCG(NDCG_AT).name: float(discounts.sum()) / classes,
+    }
+
+
+def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+    """The same order for everyone: places by how often they occur in training, counted in ``train_counts``.
+
+    ``exclude`` names classes that are no places, such as padding.
+
+    >>> majority([5, 2, 2, 9], [3, 0, 2]).ranks.tolist()
+    [1.0, 2.0, 3.5]
+    """
+    return guess_majority(train_counts, targets, exclude=exclude, unit_ids=unit_ids).ranking
+
+
+def most_frequent_per_user(
+    history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+) -> Ranking:
+    """Each user's places by how often that user was there; among equals, by how often anybody was.
+
+    A user without a history gets the order of ``majority``.
+
+    >>> history = VisitHistory.of(["ann", "ann", "bob", "bob", "bob"], [0, 0, 1, 1, 1])
+    >>> most_frequent_per_user(history, ["ann", "bob", "eve"], [0, 0, 0]).ranks.tolist()
+    [1.0, 2.0, 2.0]
+    """
+    return guess_per_user(history, users, targets, exclude=exclude, unit_ids=unit_ids).ranking
+
+
+def markov(
+    history: VisitHistory,
+    users: Any,
+    previous: Any,
+    targets: Any,
+    *,
+    exclude: Any = None,
+    unit_ids: Any = None,
+) -> Ranking:
+    """First order: places by how often this user went there from the place before.
+
+    What that leaves equal is decided by the user's visits, then by how often anybody went there from the
+    place before, then by anybody's visits. ``previous`` is -1 where no place came before.
+
+    >>> history = VisitHistory.of(["ann"] * 5, [0, 1, 0, 2, 0])
+    >>> markov(history, ["ann", "ann"], [1, 0], [0, 2]).ranks.tolist()
+    [1.0, 1.5]
+    """
+    return guess_markov(history, users, previous, targets, exclude=exclude, unit_ids=unit_ids).ranking
+
+
+def guess_majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> BaselinePrediction:
+    """See ``majority``; with the first choices."""
+    counts = to_numpy(train_counts)
+    if counts.ndim != 1 or not len(counts):
+        raise ShapeError(f"the training counts have shape {counts.shape}", hint="give one count a class")
+    if counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise InputError(
+            "the training counts are not all whole numbers from 0",
+            hint="count the targets of the training data: numpy.bincount(y_train, minlength=classes)",
+        )
+    return _guess([], None, counts.astype(np.int64), targets, exclude, unit_ids)
+
+
+def guess_per_user(
+    history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+) -> BaselinePrediction:
+    """See ``most_frequent_per_user``; with the first choices."""
+    who = _users(history, users, targets)
+    own = [CountLevel(user_visit_counts(history), who)]
+    return _guess(own, None, history.counts, targets, exclude, unit_ids)
+
+
+def guess_markov(
+    history: VisitHistory,
+    users: Any,
+    previous: Any,
+    targets: Any,
+    *,
+    exclude: Any = None,
+    unit_ids: Any = None,
+) -> BaselinePrediction:
+    """See ``markov``; with the first choices."""
+    who = _users(history, users, targets)
+    before = as_class_codes(previous, "places before")
+    if len(before) != len(who):
+        raise ShapeError(f"there are {len(before)} places before for {len(who)} units", hint="one a unit")
+    own = [
+        CountLevel(user_transition_counts(history), context_key(who, before, history.classes)),
+        CountLevel(user_visit_counts(history), who),
+    ]
+    return _guess(own, CountLevel(transition_counts(history), before), history.counts, targets, exclude, unit_ids)
+
+
+def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
+    names = to_numpy(users)
+    if names.shape != to_numpy(targets).shape:
+        raise ShapeError(f"there are {len(names)} users for {len(to_numpy(targets))} targets", hint="one a unit")
+    if names.dtype.kind not in "iu":
+        names = np.array([str(name) for name in names], dtype=object)
+    return history.codes_of(names)
+
+
+def _guess(
+    own: Sequence[CountLevel],
+    shared: CountLevel | None,
+    counts: Ints,
+    targets: Any,
+    exclude: Any,
+    unit_ids: Any,
+) -> BaselinePrediction:
+    """The order by the user's own counts, then by those of a context that users share, then by all."""
+    kept = _kept(exclude, len(counts))
+    codes = _targets(targets, kept)
+    ids: Ids = unique_ids(unit_ids, len(codes))
+    found = rank_targets(own, shared, counts, codes, kept)
+    pool = np.full(len(codes), int(kept.sum()), dtype=np.int64)
+    ranking = Ranking.of_items(
+        ids,
+        np.ones(len(codes), dtype=np.int64),
+        gain=np.ones(len(codes)),
+        above=found.above,
+        tied=found.tied,
+        before=found.before,
+        depth=pool,
+        candidates=pool,
+    )
+    return BaselinePrediction(ranking, Labels(ids, codes, found.first, np.arange(len(counts)), found.first_tied))
+
+
+def _kept(exclude: Any, classes: int) -> Bools:
+    """Which classes are places."""
+    kept = np.ones(classes, dtype=bool)
+    for code in np.atleast_1d(np.asarray([] if exclude is None else exclude, dtype=np.int64)).tolist():
+        if not 0 <= code < classes:
+            raise ParameterError(
+                f"class {code} cannot be excluded: there is none", hint=f"classes are 0 to {classes - 1}"
+            )
+        kept[code] = False
+    if not kept.any():
+        raise ParameterError("all classes are excluded", hint="leave at least one place to predict")
+    return kept
+
+
+def _targets(targets: Any, kept: Bools) -> Ints:
+    codes = as_class_codes(targets, "targets")
+    wrong = (codes < 0) | (codes >= len(kept))
+    if wrong.any():
+        unit = int(np.argmax(wrong))
+        raise InputError(f"target {codes[unit]} of unit {unit} is no class", hint=f"classes are 0 to {len(kept) - 1}")
+    masked = ~kept[codes]
+    if masked.any():
+        raise InputError(
+            f"the target of unit {int(np.argmax(masked))} is an excluded class ({int(masked.sum())} such)",
+            hint="leave out units whose answer is no place",
+        )
+    return codes
+
+
+# The baselines that can be had with what is given, for the same units as a system.
+
+
+@dataclass(frozen=True)
+class BaselineInputs:
+    """What baselines can learn from, and whom and from where they are asked."""
+
+    padding: Any = None
+    train_counts: Ints | None = None
+    history: VisitHistory | None = None
+    users: Ids | None = None
+    previous: Any = None
+
+
+def run_baselines(
+    classified: ClassificationOutput, given: BaselineInputs, cutoffs: tuple[int, ...]
+) -> dict[str, ClassificationOutput | Mapping[str, float]]:
+    """Random is known exactly; the others say where they would have put the target of each unit."""
+    # Micro F1 is the accuracy of the first class, so that of a guess is known too.
+    guess = random_chance(classified.classes, cutoffs) | {ClassF1("micro").name: 1.0 / classified.classes}
+    found: dict[str, ClassificationOutput | Mapping[str, float]] = {"random": guess}
+    targets = classified.labels.true
+    asked = {"exclude": given.padding, "unit_ids": classified.ranking.unit_ids}
+    if given.train_counts is not None:
+        found["majority"] = _like(classified, guess_majority(given.train_counts, targets, **asked))
+    if given.history is None:
+        if given.previous is not None:
+            raise ParameterError(
+                "the places before were given, and no history to learn moves from", hint="give a history too"
+            )
+        return found
+    if given.users is None:
+        raise ParameterError("a history tells of users, and the rows name none", hint="give users, one a row")
+    found["user"] = _like(classified, guess_per_user(given.history, given.users, targets, **asked))
+    if given.previous is not None:
+        moved = guess_markov(given.history, given.users, given.previous, targets, **asked)
+        found["markov"] = _like(classified, moved)
+    return found
+
+
+def _like(classified: ClassificationOutput, guess: BaselinePrediction) -> ClassificationOutput:
+    """A guess as the same kind of thing as the system beside it."""
+    return ClassificationOutput(guess.ranking, guess.labels, classified.answerable, classified.classes)

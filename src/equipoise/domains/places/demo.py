@@ -1,0 +1,317 @@
+"""A small example from end to end: made-up visits, a Markov model trained on most of them, and its scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.domains.places.baselines import guess_majority, guess_per_user
+from equipoise.domains.places.history import (
+    ContextCounts,
+    PredictionCases,
+    VisitHistory,
+    context_key,
+    transition_counts,
+    user_transition_counts,
+    user_visit_counts,
+)
+from equipoise.domains.places.metrics import accuracy_curve, confusion_counts, rank_histogram
+from equipoise.domains.places.score import PlaceScores, score_places
+from equipoise.errors import ParameterError
+from equipoise.io.atomic import write_bytes
+from equipoise.io.dag import segment_indices
+from equipoise.metrics.ranking import HitRate
+from equipoise.report.charts.curves import accuracy_at_k_chart, confusion_chart, rank_histogram_chart
+from equipoise.report.charts.reliability import CalibrationPoint, reliability_chart
+from equipoise.stats.bootstrap import checked_seed
+from equipoise.stats.calibration_curve import CalibrationCurve, reliability
+from equipoise.tasks.classification import ClassificationOutput, classify
+
+if TYPE_CHECKING:
+    from equipoise.report.charts.chart import Chart
+    from equipoise.types import Floats, Ids, Ints
+
+# People who do not exist, going about their days: homes, work, habits, and now and then something new.
+
+POPULARITY_EXPONENT = 1.1
+"""The exponent of Zipf's law for how popular places are."""
+EXPLORATION_PROBABILITY = 0.1
+"""How often an outing leads somewhere by popularity alone, and not to a habit."""
+GOES_TO_WORK, LUNCHES_OUT, GOES_OUT_AFTER, GOES_OUT_AGAIN, RETURNS_BETWEEN = 0.88, 0.45, 0.5, 0.3, 0.4
+FEWEST_PLACES = 10
+_TOWN, _PERSON = range(2)
+"""Streams of randomness."""
+
+
+class SimulatedVisit(NamedTuple):
+    """Someone arrives somewhere at an hour."""
+
+    hour: int
+    place: int
+
+
+@dataclass(frozen=True)
+class SimulatedUser:
+    """Where one person lives, works and likes to go; each habit has an hour of its own."""
+
+    home: int
+    work: int
+    habits: Ints
+    liking: Floats
+    hours: Ints
+
+    def outing(self, hour: int, popularity: Floats, rng: np.random.Generator) -> int:
+        """Somewhere to go at this hour: a habit whose hour is near, or anywhere."""
+        if rng.random() < EXPLORATION_PROBABILITY:
+            return int(rng.choice(len(popularity), p=popularity))
+        fit = self.liking * np.exp(-np.abs(self.hours - hour) / 3.0)
+        return int(rng.choice(self.habits, p=fit / fit.sum()))
+
+
+def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> VisitHistory:
+    """The visits of so many users in so many days, with their hours; the same seed gives the same visits.
+
+    A user's days do not depend on how many other users there are.
+
+    >>> history = simulate_mobility(users=3, days=7, places=50)
+    >>> history.names.tolist(), history.classes
+    (['u0', 'u1', 'u2'], 50)
+    """
+    for what, given, least in (("users", users, 1), ("days", days, 1), ("places", places, FEWEST_PLACES)):
+        if given < least:
+            raise ParameterError(f"{given} {what} make no mobility", hint=f"give at least {least}")
+    popularity = _popularity(places, np.random.default_rng([checked_seed(seed), _TOWN]))
+    names: list[str] = []
+    visits: list[SimulatedVisit] = []
+    for user in range(users):
+        rng = np.random.default_rng([seed, _PERSON, user])
+        life = _life(_person(popularity, rng), days, popularity, rng)
+        names += [f"u{user}"] * len(life)
+        visits += life
+    hours, gone = zip(*visits, strict=True)
+    return VisitHistory.of(np.array(names, dtype=object), np.array(gone), classes=places, hours=np.array(hours))
+
+
+def _popularity(places: int, rng: np.random.Generator) -> Floats:
+    """Zipf's law over places in a random order, so that a code says nothing of its popularity."""
+    share = 1.0 / np.arange(1, places + 1) ** POPULARITY_EXPONENT
+    return rng.permutation(share / share.sum())
+
+
+def _person(popularity: Floats, rng: np.random.Generator) -> SimulatedUser:
+    """Home is anywhere; work and habits are where many go."""
+    count = 3 + min(int(rng.geometric(0.25)), len(popularity) // 2 - 3)
+    chosen = rng.choice(len(popularity), size=count + 1, replace=False, p=popularity)
+    liking = 1.0 / np.arange(1, count + 1)
+    return SimulatedUser(
+        home=int(rng.integers(len(popularity))),
+        work=int(chosen[0]),
+        habits=chosen[1:],
+        liking=liking,
+        hours=rng.integers(8, 22, size=count),
+    )
+
+
+def _life(person: SimulatedUser, days: int, popularity: Floats, rng: np.random.Generator) -> list[SimulatedVisit]:
+    """All visits of one person; staying where one is, is no visit."""
+    visits: list[SimulatedVisit] = [SimulatedVisit(7, person.home)]
+    for day in range(days):
+        plan = _weekend(person, popularity, rng) if day % 7 >= 5 else _weekday(person, popularity, rng)
+        for visit in plan:
+            if visit.place != visits[-1].place:
+                visits.append(visit)
+    return visits
+
+
+def _weekday(person: SimulatedUser, popularity: Floats, rng: np.random.Generator) -> list[SimulatedVisit]:
+    plan: list[SimulatedVisit] = []
+    if rng.random() < GOES_TO_WORK:
+        plan.append(SimulatedVisit(int(rng.integers(7, 10)), person.work))
+        if rng.random() < LUNCHES_OUT:
+            plan += [SimulatedVisit(12, person.outing(12, popularity, rng)), SimulatedVisit(13, person.work)]
+    hour = int(rng.integers(17, 20))
+    if rng.random() < GOES_OUT_AFTER:
+        plan.append(SimulatedVisit(hour, person.outing(hour, popularity, rng)))
+        if rng.random() < GOES_OUT_AGAIN:
+            plan.append(SimulatedVisit(hour + 1, person.outing(hour + 1, popularity, rng)))
+    return [*plan, SimulatedVisit(hour + 3, person.home)]
+
+
+def _weekend(person: SimulatedUser, popularity: Floats, rng: np.random.Generator) -> list[SimulatedVisit]:
+    plan: list[SimulatedVisit] = []
+    for hour in np.sort(rng.choice(np.arange(9, 22), size=1 + min(int(rng.poisson(1.2)), 5), replace=False)):
+        plan.append(SimulatedVisit(int(hour), person.outing(int(hour), popularity, rng)))
+        if rng.random() < RETURNS_BETWEEN:
+            plan.append(SimulatedVisit(int(hour) + 1, person.home))
+    return [*plan, SimulatedVisit(23, person.home)]
+
+
+# A small model that gives probabilities: first-order moves, smoothed by what is known more surely.
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovModel:
+    """The next place by user and the place before.
+
+    Four sources from the broadest to the most telling: everybody's visits (each place counted once more, so
+    that none is impossible), everybody's moves from the place before, the user's visits, the user's moves
+    from the place before. Each leaves a share to the one before it: with n visits to d different places,
+    d/(n + d) of the probability (Witten and Bell, IEEE Transactions on Information Theory 1991).
+
+    >>> model = MarkovModel(VisitHistory.of(["ann"] * 6, [0, 1, 0, 1, 0, 2]))
+    >>> ann = np.array(["ann"], dtype=object)
+    >>> model.probabilities(PredictionCases(ann, ann, np.array([0]), np.array([1]))).round(3)
+    array([[0.157, 0.56 , 0.283]])
+    """
+
+    history: VisitHistory
+
+    def logits(self, cases: PredictionCases) -> NDArray[np.float32]:
+        """The logarithm of the probability of every place, a row a case."""
+        return np.log(self.probabilities(cases)).astype(np.float32)
+
+    def probabilities(self, cases: PredictionCases) -> Floats:
+        """The probability of every place, a row a case; each row adds up to 1."""
+        history = self.history
+        users = history.codes_of(cases.users)
+        likely = np.tile((history.counts + 1.0) / (len(history) + history.classes), (len(cases), 1))
+        both = context_key(users, cases.previous, history.classes)
+        for tally, contexts in zip(self._tallies, (cases.previous, users, both), strict=True):
+            _mixed(likely, tally, tally.rows(contexts))
+        return likely
+
+    @cached_property
+    def _tallies(self) -> tuple[ContextCounts, ContextCounts, ContextCounts]:
+        return (
+            transition_counts(self.history),
+            user_visit_counts(self.history),
+            user_transition_counts(self.history),
+        )
+
+
+def _mixed(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
+    """Let these counts speak, in place; where there are none, nothing changes."""
+    different, visits = tally.lengths(rows), tally.totals(rows)
+    heard = rows >= 0
+    whole = np.where(heard, visits + different, 1)
+    likely *= np.where(heard, different / whole, 1.0)[:, None]
+    items = segment_indices(tally.starts[rows], different)
+    unit = np.repeat(np.arange(len(rows)), different)
+    likely[unit, tally.places[items]] += tally.counts[items] / whole[unit]
+
+
+MODEL = "markov-model"
+DAY = ((11, "00-10"), (16, "11-15"), (20, "16-19"), (24, "20-23"))
+"""Parts of the day: the hour at which each ends, and its name."""
+
+
+@dataclass(frozen=True)
+class PlacesDemo:
+    """What was learned from, what was asked, and what the model said."""
+
+    learned: VisitHistory
+    cases: PredictionCases
+    logits: NDArray[np.float32]
+    seed: int = 0
+
+    @classmethod
+    def of(cls, users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> PlacesDemo:
+        """Simulate visits, hold back the last fifth of each user's, and train on the rest."""
+        learned, cases = simulate_mobility(users, days, places, seed=seed).split()
+        return cls(learned, cases, MarkovModel(learned).logits(cases), seed)
+
+    @cached_property
+    def scores(self) -> PlaceScores:
+        """The model beside random, majority, each user's habits and plain moves."""
+        hours = self.cases.hours
+        return score_places(
+            self.logits,
+            self.cases.targets,
+            users=self.cases.users,
+            unit_ids=self.cases.unit_ids,
+            history=self.learned,
+            previous=self.cases.previous,
+            slices=None if hours is None else {"hour": part_of_day(hours)},
+            system=MODEL,
+            seed=self.seed,
+        )
+
+    @cached_property
+    def classified(self) -> ClassificationOutput:
+        """Where the right places landed, with the model's probabilities."""
+        return classify(self.logits, self.cases.targets, probabilities=True)
+
+    @cached_property
+    def reliability(self) -> CalibrationCurve:
+        """How far the model can be taken at its word."""
+        right = HitRate(1).per_unit(self.classified.ranking)
+        return reliability(self.classified.confidence, right, clusters=self.cases.users, seed=self.seed)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Accuracy over k, the ranks, the reliability diagram, and the confusion of frequent places."""
+        asked: dict[str, Any] = {"unit_ids": self.cases.unit_ids}
+        targets = self.cases.targets
+        rankings = {
+            MODEL: self.classified.ranking,
+            "most frequent per user": guess_per_user(self.learned, self.cases.users, targets, **asked).ranking,
+            "majority": guess_majority(self.learned.counts, targets, **asked).ranking,
+        }
+        luck = accuracy_curve(self.classified.ranking.uninformed()).tolist()
+        curves = {name: accuracy_curve(each).tolist() for name, each in rankings.items()}
+        ranks = {name: rank_histogram(each) for name, each in rankings.items()}
+        mixed, sure = confusion_counts(self.classified.labels), self.reliability
+        return (
+            accuracy_at_k_chart(curves, luck),
+            rank_histogram_chart(ranks[MODEL].names, {name: each.shares.tolist() for name, each in ranks.items()}),
+            reliability_chart(MODEL, calibration_points(sure), sure.ece, sure.calibrated),
+            confusion_chart(MODEL, mixed.classes, mixed.counts.tolist()),
+        )
+
+    def write(self, folder: Path) -> list[Path]:
+        """The files that ``eq places score`` takes: logits, targets, users, the places before, the visits."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, NDArray[Any]] = {
+            "logits.npy": self.logits,
+            "targets.npy": self.cases.targets,
+            "user.npy": self.cases.users.astype(str),
+            "previous.npy": self.cases.previous,
+            "hour.npy": np.array([]) if self.cases.hours is None else self.cases.hours,
+        }
+        for name, array in arrays.items():
+            np.save(folder / name, array, allow_pickle=False)
+        visits = zip(self.learned.users.tolist(), self.learned.places.tolist(), strict=True)
+        lines = ["user,place", *(f"{user},{place}" for user, place in visits)]
+        write_bytes(folder / "visits.csv", ("\n".join(lines) + "\n").encode())
+        return [folder / name for name in (*arrays, "visits.csv")]
+
+
+def part_of_day(hours: NDArray[Any]) -> Ids:
+    """The part of the day that an hour belongs to.
+
+    >>> part_of_day(np.array([7, 12, 23])).tolist()
+    ['00-10', '11-15', '20-23']
+    """
+    ends = np.array([end for end, _ in DAY])
+    names = np.array([name for _, name in DAY], dtype=object)
+    return names[np.searchsorted(ends, hours, side="right")]
+
+
+def calibration_points(found: CalibrationCurve) -> list[CalibrationPoint]:
+    """The bins as the diagram draws them."""
+    return [
+        CalibrationPoint(
+            each.low,
+            each.high,
+            each.confidence,
+            each.accuracy,
+            each.interval.low if each.interval.known else None,
+            each.interval.high if each.interval.known else None,
+            each.n,
+        )
+        for each in found.bins
+    ]

@@ -1,0 +1,479 @@
+"""Results that another project wrote: acc@1, mrr, ndcg and f1, some in percent, some not, some missing.
+
+Nothing is guessed. A figure is taken where its unit can be proven: from a sign, from counts that stand beside
+it, or because every other reading is impossible. Elsewhere it is refused, with a sentence why. ``eq audit``
+looks at the same files for figures that no reading allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import ceil, floor, log2
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from equipoise.audit.metric_labels import ColumnRole, parse_label
+from equipoise.errors import InputError, ParameterError
+from equipoise.io.published import read_published
+from equipoise.io.published.numbers import PrintedNumber, parse_printed
+from equipoise.stats.formatting import format_count, format_value
+
+if TYPE_CHECKING:
+    from equipoise.io.published.tables import SystemRecord, TableCell
+    from equipoise.io.text import PathLike
+
+# Between which values a figure must lie when accuracies are known: this proves in which unit it is.
+
+Earned = Callable[[int], float]
+"""What the right place earns at a rank; it never grows with the rank."""
+SINGLE = 2.0**-22
+"""Shares that are nearer are equal: the arithmetic of a percentage in float32 rounds so much at most."""
+
+
+class RoundingRange(NamedTuple):
+    """All values from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    def meets(self, other: RoundingRange, slack: float = SINGLE) -> bool:
+        """Whether the two have a value in common, at single precision."""
+        return self.low <= other.high + slack and other.low <= self.high + slack
+
+
+Curve = Mapping[int, RoundingRange]
+"""Accuracies by cutoff."""
+
+ANY = RoundingRange(0.0, 1.0)
+
+
+def accuracy_range(curve: Curve, k: int) -> RoundingRange:
+    """Accuracy never falls as k grows.
+
+    >>> accuracy_range({1: RoundingRange(0.2, 0.2), 10: RoundingRange(0.6, 0.6)}, 5)
+    RoundingRange(low=0.2, high=0.6)
+    """
+    below = [reach.low for cutoff, reach in curve.items() if cutoff <= k]
+    above = [reach.high for cutoff, reach in curve.items() if cutoff >= k]
+    return RoundingRange(max(below, default=0.0), min(above, default=1.0))
+
+
+def mean_gain_range(curve: Curve, earned: Earned) -> RoundingRange:
+    """The mean of what ranks earn: a hit within k and not before earns at least what rank k does.
+
+    >>> reach = mean_gain_range({1: RoundingRange(0.5, 0.5), 3: RoundingRange(1.0, 1.0)}, reciprocal_rank_gain)
+    >>> round(reach.low, 4), round(reach.high, 4)
+    (0.6667, 0.75)
+    """
+    known = sorted(curve)
+    low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*known, 0]))
+    high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *known]))
+    return RoundingRange(low, high + earned((known[-1] if known else 0) + 1))
+
+
+def reciprocal_rank_gain(rank: int) -> float:
+    """MRR."""
+    return 1.0 / rank
+
+
+def ndcg_gain(cutoff: int) -> Earned:
+    """nDCG with one right place."""
+    return lambda rank: 1.0 / log2(rank + 1) if rank <= cutoff else 0.0
+
+
+def weighted_f1_range(curve: Curve) -> RoundingRange:
+    """F1 weighted by the units of each class lies between 2a²/(1 + a) and 2a/(1 + a), a being Acc@1.
+
+    The upper end is precise predictions only: 2R/(1 + R) of each class's recall R, which is concave. The
+    lower end is one class that is always predicted: with t hits among p predictions a class adds at least
+    2t²/(t + p) units, which is convex, and all t and all p have known sums.
+    """
+    accuracy = accuracy_range(curve, 1)
+    return RoundingRange(2 * accuracy.low**2 / (1 + accuracy.low), 2 * accuracy.high / (1 + accuracy.high))
+
+
+# In which unit a published figure is written: as a fraction, percent, or a sum. Proven, or not said.
+
+NDCG_AT = 10
+"""The cutoff of an nDCG that names none, as projects of this field report it."""
+MOST_PERCENT = 100.0
+_PLACES = 5
+
+
+class ValueUnit(StrEnum):
+    """How a figure is written."""
+
+    FRACTION = "fraction"
+    PERCENT = "percent"
+    SUM = "sum over units"
+
+
+@dataclass(frozen=True)
+class WrittenValue:
+    """A figure as it stands there; ``signed``: with a percent sign, ``summed``: maybe a sum over units."""
+
+    symbol: str
+    k: int | None
+    average: str
+    label: str
+    number: PrintedNumber
+    signed: bool = False
+    summed: bool = False
+
+    @property
+    def metric(self) -> str:
+        """The spelling of the catalogue."""
+        if self.symbol == "F1":
+            return "F1" if self.average in ("", "weighted") else f"F1(average={self.average})"
+        cutoff = NDCG_AT if self.symbol == "nDCG" and self.k is None else self.k
+        return self.symbol if cutoff is None else f"{self.symbol}@{cutoff}"
+
+
+@dataclass(frozen=True)
+class RowKnowledge:
+    """What is proven of a row so far: how many units there are, and accuracies."""
+
+    total: int | None
+    curve: Curve
+
+
+@dataclass(frozen=True)
+class UnitDecision:
+    """The unit and where the value lies, or None and why it cannot be told."""
+
+    unit: ValueUnit | None
+    reach: RoundingRange
+    why: str
+
+
+def infer_unit(written: WrittenValue, known: RowKnowledge) -> UnitDecision:
+    """Try every unit, and keep the one that what is known allows.
+
+    >>> from equipoise.io.published.numbers import parse_printed
+    >>> known = RowKnowledge(50, {1: RoundingRange(0.2, 0.2)})
+    >>> infer_unit(WrittenValue("MRR", None, "", "mrr", parse_printed("0.34")), known).unit.value
+    'fraction'
+    >>> infer_unit(WrittenValue("MRR", None, "", "mrr", parse_printed("0.34")), RowKnowledge(None, {})).why
+    'it may be a fraction (0.34) or percent (0.0034)'
+    """
+    readings = _readings(written, known.total)
+    if written.number.value == 0.0:
+        return UnitDecision(
+            ValueUnit.PERCENT if written.signed else ValueUnit.FRACTION, readings[_first(readings)], "0 is 0"
+        )
+    if written.signed:
+        reach = readings[ValueUnit.PERCENT]
+        reason = _refusal(written, reach, known)
+        return (
+            UnitDecision(None, reach, f"as percent {reason}")
+            if reason
+            else UnitDecision(ValueUnit.PERCENT, reach, "a percent sign says so")
+        )
+    refusals = {unit: _refusal(written, reach, known) for unit, reach in readings.items()}
+    left = [unit for unit, reason in refusals.items() if not reason]
+    told = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
+    if len(left) == 1:
+        return UnitDecision(left[0], readings[left[0]], told)
+    if left:
+        each = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
+        return UnitDecision(None, ANY, f"it may be {each}")
+    return UnitDecision(None, ANY, told)
+
+
+def _readings(written: WrittenValue, total: int | None) -> Mapping[ValueUnit, RoundingRange]:
+    number = written.number
+    scales = {ValueUnit.FRACTION: 1.0, ValueUnit.PERCENT: 0.01}
+    # A share cannot exceed 100 %, so what does is a sum, whatever it is called.
+    if total is not None and (written.summed or number.low > MOST_PERCENT) and written.symbol != "F1":
+        scales[ValueUnit.SUM] = 1.0 / total
+    return {unit: RoundingRange(number.low * scale, number.high * scale) for unit, scale in scales.items()}
+
+
+def _first(readings: Mapping[ValueUnit, RoundingRange]) -> ValueUnit:
+    return next(iter(readings))
+
+
+def _refusal(written: WrittenValue, reach: RoundingRange, known: RowKnowledge) -> str:
+    """Why the figure cannot have these values; empty where it can."""
+    middle = _middle(reach)
+    if not reach.meets(ANY):
+        return f"it would be {middle}, and a share is at most 1"
+    bounds = _bounds(written, known.curve)
+    if not reach.meets(bounds):
+        return (
+            f"it would be {middle}, and the accuracies allow {format_value(bounds.low, _PLACES)} to "
+            f"{format_value(bounds.high, _PLACES)}"
+        )
+    # A count of hits says more than that there is one, and tied scores give fractional hits.
+    counted = (written.k or 1) in known.curve
+    if written.symbol == "HR" and not counted and known.total is not None and not _units_whole(reach, known.total):
+        return f"it would be {middle}, which no whole number of hits among {format_count(known.total)} units gives"
+    return ""
+
+
+def _bounds(written: WrittenValue, curve: Curve) -> RoundingRange:
+    if not curve:
+        return ANY
+    if written.symbol == "HR":
+        return accuracy_range(curve, written.k or 1)
+    if written.symbol == "MRR" and written.k is None:
+        return mean_gain_range(curve, reciprocal_rank_gain)
+    if written.symbol == "nDCG":
+        return mean_gain_range(curve, ndcg_gain(written.k or NDCG_AT))
+    if written.symbol == "F1" and written.average == "weighted":
+        return weighted_f1_range(curve)
+    return accuracy_range(curve, 1) if written.symbol == "F1" and written.average == "micro" else ANY
+
+
+def _units_whole(reach: RoundingRange, total: int) -> bool:
+    """Whether an integer number of hits lies within, at single precision."""
+    slack = SINGLE * total
+    return ceil(reach.low * total - slack) <= floor(reach.high * total + slack)
+
+
+def _middle(reach: RoundingRange) -> str:
+    return f"{(reach.low + reach.high) / 2:.4g}"
+
+
+def _words(unit: ValueUnit) -> str:
+    return f"a {unit}" if unit is not ValueUnit.PERCENT else "percent"
+
+
+SYMBOLS = ("HR", "MRR", "nDCG", "F1")
+AVERAGES = ("weighted", "macro", "micro")
+_HITS = re.compile(r"(?:n_)?(?:correct|hits?)(?:_?@|_at_|_)(\d+)")
+_TOTAL = re.compile(r"total|n|n_test|num_samples|samples|n_samples|units|visits")
+_SUMS = re.compile(r"(?P<symbol>rr|mrr|ndcg|dcg)(?P<sum>_sum)?|sum_(?P<other>rr|mrr|ndcg|dcg)")
+
+
+@dataclass(frozen=True)
+class AcceptedValue:
+    """A figure whose unit is proven: its value as a fraction, and the proof."""
+
+    metric: str
+    value: float
+    label: str
+    text: str
+    unit: str
+    proof: str
+
+
+@dataclass(frozen=True)
+class RejectedValue:
+    """A figure whose unit cannot be told, or that cannot be true."""
+
+    metric: str
+    label: str
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PublishedScores:
+    """One row of somebody's results; ``empty`` are labels without a figure, which stay unknown."""
+
+    name: str
+    total: int | None
+    taken: tuple[AcceptedValue, ...]
+    refused: tuple[RejectedValue, ...]
+    empty: tuple[str, ...]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The figures that are proven, as fractions by metric."""
+        return {each.metric: each.value for each in self.taken}
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.taken)} figures taken, {len(self.refused)} refused, {len(self.empty)} empty"
+        return f"<PublishedScores {self.name}: {counts}>"
+
+
+def read_published_results(
+    source: PathLike | Mapping[Any, Any] | Sequence[Any], *, total: int | None = None, f1: str = "weighted"
+) -> tuple[PublishedScores, ...]:
+    """The rows of a file (JSON, CSV, Markdown, LaTeX, ...) or of values as JSON has them.
+
+    ``correct@k``, ``rr`` and ``total`` beside the figures are counts over units; ``total`` may be given where
+    the file lacks it. ``f1`` says how an F1 that does not say so itself was averaged.
+
+    >>> (row,) = read_published_results({"acc@1": 29.61, "mrr": 40.84, "f1": 0.212, "ndcg": None})
+    >>> {name: round(value, 4) for name, value in row.values.items()}, row.empty
+    ({'HR@1': 0.2961, 'MRR': 0.4084, 'F1': 0.212}, ('ndcg',))
+    >>> row.taken[2].proof
+    'as percent it would be 0.00212, and the accuracies allow 0.13525 to 0.45697'
+    """
+    if f1 not in AVERAGES:
+        raise ParameterError(f"no F1 is averaged by {f1}", hint=f"choose one of {', '.join(AVERAGES)}")
+    if total is not None and total < 1:
+        raise ParameterError(f"the number of units is {total}", hint="give at least 1")
+    rows = [
+        _scores(name, cells, total, f1)
+        for published in read_published(source, _known)
+        for record in published.records
+        for name, cells in _groups(record, published.name)
+    ]
+    if not rows:
+        raise InputError(
+            "there is no figure of this field in it", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k"
+        )
+    return tuple(rows)
+
+
+def _known(label: str) -> bool:
+    return _written_as(label) is not None or _HITS.fullmatch(_key(label)) is not None
+
+
+def _key(label: str) -> str:
+    return re.sub(r"[\s-]+", "_", label.strip().casefold())
+
+
+def _written_as(label: str) -> tuple[str, int | None, str, bool, bool] | None:
+    """Symbol, cutoff, average, whether a percent sign stands there, and whether it may be a sum."""
+    sums = _SUMS.fullmatch(_key(label))
+    if sums is not None and (sums["sum"] or sums["other"] or sums["symbol"] == "rr"):
+        word = sums["symbol"] or sums["other"]
+        return "MRR" if word.endswith("rr") else "nDCG", None, "", False, True
+    found = parse_label(label)
+    if found is None or found.role is not ColumnRole.VALUE or found.measure is None:
+        return None
+    measure = found.measure
+    symbol, k = ("HR", 1) if measure.symbol == "Acc" else (measure.symbol, measure.k)
+    if symbol not in SYMBOLS or (symbol == "HR" and k is None):
+        return None
+    return symbol, k, dict(measure.parameters).get("average", ""), found.percent, False
+
+
+def _groups(record: SystemRecord, source: str) -> Iterable[tuple[str, list[TableCell]]]:
+    """The cells by what stands before their metric, such as a split; counts without such a word go to all."""
+    parts: dict[str, list[TableCell]] = {}
+    shared = []
+    for cell in record.cells:
+        meaning = parse_label(cell.label) if _written_as(cell.label) else None
+        if meaning is None:
+            shared.append(cell)
+        else:
+            parts.setdefault(meaning.group, []).append(cell)
+    if not parts and any(_HITS.fullmatch(_key(cell.label)) for cell in shared):
+        parts[""] = []
+    for group, cells in parts.items():
+        yield "/".join(filter(None, (record.name, group))) or source, [*cells, *shared]
+
+
+def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -> PublishedScores:
+    n = _total(name, cells, total)
+    hits = _hits(name, cells, n)
+    known = RowKnowledge(n, {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {})
+    figures = [each for cell in cells if (each := _figure(cell, f1)) is not None]
+    decided = _decided(figures, known)
+    counted = [
+        AcceptedValue(
+            f"HR@{k}",
+            times / n,
+            f"correct@{k}",
+            f"{times:.10g}",
+            "count",
+            f"{times:,.10g} of {format_count(n)} units",
+        )
+        for k, times in sorted(hits.items())
+        if n
+    ]
+    taken = {each.metric: each for each in counted}
+    refused = []
+    for written, decision in zip(figures, decided, strict=True):
+        if decision.unit is None:
+            refused.append(RejectedValue(written.metric, written.label, written.number.text, decision.why))
+        else:
+            taken.setdefault(written.metric, _taken(written, decision))
+    empty = [cell.label for cell in cells if not cell.text.strip() and _known(cell.label)]
+    return PublishedScores(name, n, tuple(taken.values()), tuple(refused), tuple(empty))
+
+
+def _decided(figures: Sequence[WrittenValue], known: RowKnowledge) -> list[UnitDecision]:
+    """Every proven accuracy narrows what the others can be, so ask again until nothing changes."""
+    curve = dict(known.curve)
+    while True:
+        decided = [
+            infer_unit(written, RowKnowledge(known.total, _others(written, curve, known))) for written in figures
+        ]
+        proven = {
+            written.k or 1: decision.reach
+            for written, decision in zip(figures, decided, strict=True)
+            if written.symbol == "HR" and decision.unit is not None
+        }
+        new = {k: reach for k, reach in proven.items() if k not in curve}
+        if not new:
+            return decided
+        curve |= new
+
+
+def _others(
+    written: WrittenValue, curve: Mapping[int, RoundingRange], known: RowKnowledge
+) -> Mapping[int, RoundingRange]:
+    """What speaks for or against a figure: the counts, and the accuracies that are not this one."""
+    own = written.k if written.symbol == "HR" else None
+    return {k: reach for k, reach in curve.items() if k != own or k in known.curve}
+
+
+def _taken(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
+    middle = (decision.reach.low + decision.reach.high) / 2
+    unit = str(decision.unit)
+    if decision.unit is ValueUnit.FRACTION:  # not through a sum of two ends, which rounds
+        middle = written.number.value
+    return AcceptedValue(written.metric, middle, written.label, written.number.text, unit, decision.why)
+
+
+def _figure(cell: TableCell, f1: str) -> WrittenValue | None:
+    meaning = _written_as(cell.label)
+    number = parse_printed(cell.text) if meaning and cell.text.strip() else None
+    if meaning is None or number is None:
+        return None
+    symbol, k, average, percent, summed = meaning
+    if symbol == "F1":
+        average = average or f1
+    return WrittenValue(symbol, k, average, cell.label, number, percent or number.percent, summed)
+
+
+def _total(name: str, cells: Iterable[TableCell], given: int | None) -> int | None:
+    found = {
+        _whole(name, cell): cell.label for cell in cells if _TOTAL.fullmatch(_key(cell.label)) and cell.text.strip()
+    }
+    if given is not None:
+        found.setdefault(given, "total=")
+    if len(found) > 1:
+        (one, first), (other, second), *_ = found.items()
+        raise InputError(f"{name} rests on {one} units by {first} and on {other} by {second}")
+    return next(iter(found), None)
+
+
+def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int, float]:
+    """The hits by cutoff; a fraction of one is what a unit with tied scores earns on average."""
+    hits: dict[int, float] = {}
+    for cell in cells:
+        match = _HITS.fullmatch(_key(cell.label))
+        if match and cell.text.strip():
+            hits[int(match[1])] = _not_negative(name, cell)
+    if total is not None:
+        fallen = [k for k in hits if hits[k] > total or any(hits[k] < hits[j] for j in hits if j < k)]
+        if fallen:
+            raise InputError(
+                f"{name} has {hits[fallen[0]]:g} hits within {fallen[0]} among {total} units, which cannot be",
+                hint="hits never fall as k grows, and there are no more than units",
+            )
+    return hits
+
+
+def _whole(name: str, cell: TableCell) -> int:
+    value = _not_negative(name, cell)
+    if value != round(value):
+        raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")
+    return round(value)
+
+
+def _not_negative(name: str, cell: TableCell) -> float:
+    number = parse_printed(cell.text)
+    if number is None or number.value < 0:
+        raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")
+    return number.value

@@ -1,0 +1,428 @@
+"""What people see of models that were trained several times: spread over seeds, tests on seeds and users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import pluralize
+from equipoise.report.findings import findings_section
+from equipoise.report.tables import caption
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.stats.formatting import (
+    format_count,
+    format_difference,
+    format_interval,
+    format_p,
+    format_percent,
+    format_range,
+    format_value,
+    shared_decimals,
+)
+from equipoise.types import Direction, Finding
+
+if TYPE_CHECKING:
+    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.intervals import Interval
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.stats.seeds import SeedContrast, SeedSummary
+    from equipoise.stats.slices import Slice
+
+# What people see of next-location scores: percent, all units and the answerable ones, beside baselines.
+
+_SPARSE = "*"
+_OUTER = 3
+"""How many of the best and of the worst users are shown."""
+
+
+@dataclass(frozen=True)
+class UnitSubset:
+    """Some of the units: what the system scores on them, and what each baseline does, by metric."""
+
+    title: str
+    result: Result
+    baselines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlacesReportData:
+    """All that the report of one system shows; figures are fractions here and percent in print."""
+
+    system: str
+    classes: int
+    parts: tuple[UnitSubset, ...]
+    by_user: Result | None = None
+    slices: tuple[Slice, ...] = ()
+    tied: int = 0
+    tied_top: int = 0
+    tie_range: tuple[float, float] | None = None
+    tie_metric: str = ""
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def places_report(edition: PlacesReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The whole report, part by part."""
+    parts: list[Any] = [each for part in edition.parts for each in score_part(edition, part)]
+    if quiet:
+        return parts
+    parts += [Paragraph(_caption(edition)), Paragraph(tie_note(edition))]
+    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    parts += [*user_table(edition, verbose=verbose), *slices_part(edition)]
+    return [*parts, *findings_section(edition.findings, verbose=verbose)]
+
+
+def score_part(edition: PlacesReportData, part: UnitSubset) -> list[Any]:
+    """One table: each figure with interval and what the baselines would score."""
+    units = pluralize(len(part.result.unit_ids), "unit")
+    title = f"{edition.system}, {part.title}: {units}, {format_count(edition.classes)} classes (percent)"
+    return [heading(title), Paragraph(""), TerminalTable(score_columns(part)), Paragraph("")]
+
+
+def score_columns(part: UnitSubset) -> list[ReportColumn]:
+    """One row a metric, in percent."""
+    estimates = list(part.result.estimates.values())
+    reaches = [_places_in_percent(each.interval) for each in estimates]
+    places = shared_decimals(reaches)
+    level = format_percent(estimates[0].interval.level)
+    columns = [
+        ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
+        ReportColumn("estimate", [format_value(100 * each.value, places) for each in estimates], right=True),
+        ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
+    ]
+    for rank, (name, figures) in enumerate(part.baselines.items(), start=2):
+        cells = [format_value(100 * figures.get(each.metric, float("nan")), places) for each in estimates]
+        columns.append(ReportColumn(name, cells, right=True, rank=rank))
+    n = [format_count(each.n) for each in estimates]
+    return [*columns, ReportColumn("n", n, right=True, rank=len(part.baselines) + 2)]
+
+
+def display_metric(metric: str) -> str:
+    """The name that the field uses.
+
+    >>> display_metric("HR@5"), display_metric("F1(average=macro)"), display_metric("MRR")
+    ('Acc@5', 'F1 macro', 'MRR')
+    """
+    if metric.startswith("F1"):
+        average = metric.partition("=")[2].rstrip(")")
+        return f"F1 {average or 'weighted'}"
+    return metric.replace("HR@", "Acc@")
+
+
+def tie_note(edition: PlacesReportData) -> str:
+    """How many scores are equal, and how much hangs on their order."""
+    if not edition.tied and not edition.tied_top:
+        return "Ties: no target shares its score with another class, and no largest score is shared."
+    units = len(edition.parts[0].result.unit_ids)
+    told = (
+        f"Ties: {format_count(edition.tied)} of {format_count(units)} targets share their score with "
+        f"another class, and "
+        f"{pluralize(edition.tied_top, 'unit')} {'has' if edition.tied_top == 1 else 'have'} several classes "
+        "with the largest score (F1 takes the lowest code)."
+    )
+    if edition.tie_range is None:
+        return told
+    low, high = edition.tie_range
+    reach = format_range(100 * low, 100 * high, 2)
+    return f"{told} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
+
+
+def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]:
+    """Every user counted alike, and on request the users at both ends."""
+    result = edition.by_user
+    if result is None:
+        return []
+    estimates = list(result.estimates.values())
+    reaches = [_places_in_percent(each.interval) for each in estimates]
+    places = shared_decimals(reaches)
+    level = format_percent(estimates[0].interval.level)
+    table = TerminalTable(
+        [
+            ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
+            ReportColumn("mean of users", [format_value(100 * each.value, places) for each in estimates], right=True),
+            ReportColumn(
+                f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1
+            ),
+        ]
+    )
+    title = f"Every user counted alike: {pluralize(len(result.unit_ids), 'user')} (percent)"
+    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
+    return [*parts, *_outer_users(result)] if verbose else parts
+
+
+def _outer_users(result: Result) -> list[Any]:
+    metric = result.names[0]
+    values = result.per_unit[metric]
+    order = values.argsort(kind="stable").tolist()
+    told = [f"{result.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
+    name = display_metric(metric)
+    return [
+        Paragraph(f"Lowest {name}: {', '.join(told[:_OUTER])}."),
+        Paragraph(f"Highest {name}: {', '.join(told[: -_OUTER - 1 : -1])}."),
+    ]
+
+
+def slices_part(edition: PlacesReportData) -> list[Any]:
+    """The first metric on every slice."""
+    if not edition.slices:
+        return []
+    estimates = [each.estimate for each in edition.slices]
+    reaches = [_places_in_percent(each.interval) for each in estimates]
+    table = TerminalTable(
+        [
+            ReportColumn("slice", [each.name for each in edition.slices]),
+            ReportColumn("", [each.value for each in edition.slices], shortens="end"),
+            ReportColumn("n", [f"{format_count(each.estimate.n)}{_mark(each)}" for each in edition.slices], right=True),
+            ReportColumn("estimate", [format_value(100 * each.value, 1) for each in estimates], right=True),
+            ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
+        ]
+    )
+    title = f"{display_metric(estimates[0].metric)} by slice (percent)"
+    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
+    if any(each.few for each in edition.slices):
+        parts.append(Paragraph(f"{_SPARSE} few units: such a figure says little."))
+    return parts
+
+
+def _mark(part: Slice) -> str:
+    return _SPARSE if part.few else ""
+
+
+def _caption(edition: PlacesReportData) -> str:
+    names = dict.fromkeys(name for part in edition.parts for name in part.baselines)
+    beside = [f"{name} is {BASELINES[name]}" for name in names if name in BASELINES]
+    told = caption([part.result for part in edition.parts])
+    told = told.replace(" Chance is what a system that knows nothing would score.", "")
+    clusters = edition.parts[0].result.clusters
+    if clusters is not None:
+        told += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
+    return f"{told} Baselines: {'; '.join(beside)}." if beside else told
+
+
+BASELINES = {
+    "random": "a guess among all classes, exactly",
+    "majority": "the same order for everyone, by how often places occur in training",
+    "user": "the places of each user by how often that user was there",
+    "markov": "the places by how often this user went there from the place before",
+}
+"""What each baseline does, in a few words."""
+
+
+def _places_in_percent(interval: Interval) -> Interval:
+    return replace(interval, low=100 * interval.low, high=100 * interval.high)
+
+
+def to_percent(figures: Mapping[str, float] | Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Figures in percent, under the names of the field.
+
+    >>> to_percent({"HR@1": 0.5})
+    {'Acc@1': 50.0}
+    """
+    return {display_metric(name): 100 * value for name, value in dict(figures).items()}
+
+
+PLACES = 2
+"""Decimals of percent."""
+
+
+@dataclass(frozen=True)
+class SeedScores:
+    """One system on one metric: over seeds, and averaged over seeds over units and over users.
+
+    ``pooled`` and ``by_user`` are None for a metric that is no mean over units.
+    """
+
+    metric: str
+    system: str
+    seeds: SeedSummary
+    pooled: Estimate | None = None
+    by_user: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class SeedDifference:
+    """Two systems on one metric, ``a`` minus ``b``; p of seeds are adjusted for the pairs of the metric.
+
+    ``t`` and ``flips`` are the contrasts over users by the paired t and by the randomisation test.
+    """
+
+    metric: str
+    a: str
+    b: str
+    better: Direction
+    seeds: SeedContrast
+    p_seeds: float
+    p_seed_flips: float
+    t: Contrast | None = None
+    flips: Contrast | None = None
+
+
+@dataclass(frozen=True)
+class ReplicateReportData:
+    """All that the report shows; ``people`` is what the second tests resample, users or units."""
+
+    rows: tuple[SeedScores, ...]
+    pairs: tuple[SeedDifference, ...]
+    primary: str
+    units: int
+    people: str
+    people_count: int
+    seeds: int
+    family: str
+    level: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    @property
+    def alpha(self) -> float:
+        """The p below which two systems are told apart."""
+        return round(1 - self.level, 12)
+
+
+def replicate_report(edition: ReplicateReportData, *, quiet: bool = False) -> list[Any]:
+    """The systems, the pairs, how to read them, and the verdict."""
+    seeds = "one seed" if edition.seeds == 1 else f"{edition.seeds} seeds"
+    users = "" if edition.people == "units" else f" of {pluralize(edition.people_count, 'user')}"
+    title = f"{pluralize(edition.units, 'unit')}{users}, {seeds} a model (percent)"
+    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(seed_table(edition))]
+    parts += [Paragraph(""), heading("Differences (percentage points)"), Paragraph("")]
+    parts += [TerminalTable(seed_difference_table(edition))]
+    if quiet:
+        return parts
+    parts += [
+        Paragraph(""),
+        *map(Paragraph, method_notes(edition)),
+        *(Paragraph(note) for note in edition.notes),
+    ]
+    return [*parts, Paragraph(""), *map(Paragraph, seed_claims(edition))]
+
+
+def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
+    """One row a metric and system, the metric named once."""
+    rows = edition.rows
+    level = format_percent(edition.level)
+    named = [display_metric(row.metric) for row in rows]
+    once = [name if at == 0 or named[at - 1] != name else "" for at, name in enumerate(named)]
+    own = "users" if edition.people == "users" else "units"
+    columns = [
+        ReportColumn("metric", once),
+        ReportColumn("system", [row.system for row in rows], shortens="middle"),
+        ReportColumn("mean ± sd over seeds", [_spread(row.seeds) for row in rows], right=True),
+        ReportColumn(f"{level} over {own}", [_reach(row.pooled) for row in rows], right=True, rank=1),
+    ]
+    if edition.people == "users":
+        columns.append(ReportColumn("mean of users", [_mean(row.by_user) for row in rows], right=True, rank=2))
+    return columns
+
+
+def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
+    """One row a metric and pair: the difference, and p of four tests."""
+    pairs, who, level = edition.pairs, edition.people, format_percent(edition.level)
+    return [
+        ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
+        ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
+        ReportColumn("over seeds", [_spread(pair.seeds.differences, sign=True) for pair in pairs], right=True),
+        ReportColumn("seeds: t p", [format_p(pair.p_seeds, reason=_why(pair)) for pair in pairs], right=True),
+        ReportColumn("flips p", [format_p(pair.p_seed_flips) for pair in pairs], right=True, rank=3),
+        ReportColumn(f"over {who}", [_difference(pair.flips) for pair in pairs], right=True),
+        ReportColumn(f"{level} interval", [_span(pair.flips) for pair in pairs], right=True, rank=1),
+        ReportColumn(f"{who}: t p", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
+        ReportColumn("flips p", [_adjusted(pair.flips) for pair in pairs], right=True),
+    ]
+
+
+def method_notes(edition: ReplicateReportData) -> list[str]:
+    """What each test speaks of."""
+    who = edition.people
+    own = "each user's mean" if who == "users" else "each unit"
+    told = [
+        f"Over seeds: would other seeds show the same order on these {who}? Over {who} ({own}, averaged over "
+        f"seeds): would other {who} show it with these models? t is the paired t test, flips the "
+        f"randomisation test; {edition.family}."
+    ]
+    whole = dict.fromkeys(display_metric(row.metric) for row in edition.rows if row.pooled is None)
+    if whole:
+        names, verb = (", ".join(whole), "are no means" if len(whole) > 1 else "is no mean")
+        told.append(f"{names} {verb} over units and can be compared over seeds alone.")
+    if edition.seeds == 1:
+        told.append("One seed: nothing is known about how far the figures move when training is repeated.")
+    elif _lowest(edition.seeds) > edition.alpha:
+        told.append(
+            f"With {edition.seeds} seeds the randomisation test cannot fall below "
+            f"{format_value(_lowest(edition.seeds), 3)}, so over seeds the t test decides."
+        )
+    return told
+
+
+def seed_claims(edition: ReplicateReportData) -> list[str]:
+    """A sentence for each pair on the primary metric."""
+    return [_verdict(pair, edition) for pair in edition.pairs if pair.metric == edition.primary]
+
+
+def _verdict(pair: SeedDifference, edition: ReplicateReportData) -> str:
+    name, who = display_metric(pair.metric), edition.people
+    up = pair.seeds.difference > 0
+    leads, behind = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
+    gap = format_value(100 * abs(pair.seeds.difference), PLACES)
+    by_seeds = pair.p_seeds < edition.alpha
+    by_users = pair.flips is not None and pair.flips.adjusted < edition.alpha
+    if pair.seeds.difference == 0:
+        return f"On {name} {pair.a} and {pair.b} are equal."
+    ahead = f"On {name} {leads} is ahead of {behind} by {gap} points"
+    if edition.seeds == 1:
+        told = f"other {who} would most likely show it" if by_users else f"other {who} might not show it"
+        return f"{ahead}: {told}, and with one seed it may still be the luck of training."
+    if by_seeds and by_users:
+        return f"{ahead}, and the data tell the two apart: over seeds and over {who}."
+    if by_seeds:
+        return f"{ahead}: other seeds would most likely show it on these {who}, other {who} might not."
+    if by_users:
+        return f"{ahead}: other {who} would most likely show it, but training again might not."
+    return f"{ahead}, and the data cannot tell the two apart, neither over seeds nor over {who}."
+
+
+def _lowest(seeds: int) -> float:
+    """The smallest p of a two-sided sign-flip test."""
+    return float(2.0 ** (1 - seeds))
+
+
+def _spread(summary: SeedSummary, *, sign: bool = False) -> str:
+    written = format_difference if sign else format_value
+    mean = written(100 * summary.mean, PLACES, reason=summary.interval.reason)
+    if isnan(summary.mean):
+        return mean
+    if isnan(summary.deviation):
+        return f"{mean} (one seed)"
+    return f"{mean} ± {format_value(100 * summary.deviation, PLACES)}"
+
+
+def _reach(estimate: Estimate | None) -> str:
+    return "n/a" if estimate is None else _in_percent(estimate.interval)
+
+
+def _mean(estimate: Estimate | None) -> str:
+    return "n/a" if estimate is None else format_value(100 * estimate.value, PLACES)
+
+
+def _span(contrast: Contrast | None) -> str:
+    return "" if contrast is None else _in_percent(contrast.interval)
+
+
+def _in_percent(interval: Interval) -> str:
+    if not interval.known:
+        return f"n/a ({interval.reason})"
+    return f"[{format_value(100 * interval.low, PLACES)}, {format_value(100 * interval.high, PLACES)}]"
+
+
+def _difference(contrast: Contrast | None) -> str:
+    return "n/a" if contrast is None else format_difference(100 * contrast.difference, PLACES)
+
+
+def _adjusted(contrast: Contrast | None) -> str:
+    return "" if contrast is None else format_p(contrast.adjusted)
+
+
+def _why(pair: SeedDifference) -> str:
+    """The reason for no test, unless the column beside it has just given it."""
+    return "" if pair.seeds.seeds < 2 else pair.seeds.reason

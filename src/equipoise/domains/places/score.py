@@ -1,0 +1,494 @@
+"""One system scored: all units and the answerable ones, beside baselines, with users and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.places.baselines import BaselineInputs, run_baselines
+from equipoise.domains.places.metrics import (
+    default_cutoffs,
+    frequency_slices,
+    label_metrics,
+    omitted_cutoffs_note,
+    ranking_metrics,
+    unseen_classes,
+    user_means,
+)
+from equipoise.domains.places.report import PlacesReportData, UnitSubset, to_percent
+from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.evidence.base import as_ids, to_numpy
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.runs.evaluate import evaluate, tie_policy
+from equipoise.runs.unit_table import UnitContent
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.slices import Slice, slice_estimates
+from equipoise.tasks.classification import ClassificationOutput, classify
+from equipoise.types import Finding, Floats, Ids, Ints, Severity, Ties
+
+if TYPE_CHECKING:
+    from equipoise.domains.places.history import VisitHistory
+    from equipoise.domains.places.topk_predictions import TopKPredictions
+    from equipoise.stats.result import Result
+
+# What scoring one system of next locations found, and how it is shown and kept.
+
+
+@dataclass(frozen=True, slots=True)
+class TieReport:
+    """How many scores are equal, and between which ends a metric lies depending on their order."""
+
+    targets: int
+    tops: int
+    metric: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PlaceScores:
+    """The figures of all units and of the answerable ones, the baselines beside them, users and slices.
+
+    ``answerable`` is None where nobody told what was seen in training, or no target was.
+    """
+
+    classified: ClassificationOutput = field(repr=False)
+    all: Result
+    answerable: Result | None
+    baselines: Mapping[str, Mapping[str, float]]
+    answerable_baselines: Mapping[str, Mapping[str, float]]
+    by_user: Result | None
+    slices: tuple[Slice, ...]
+    columns: Mapping[str, Ids] = field(repr=False)
+    ties: TieReport
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def system(self) -> str:
+        """The name of the system."""
+        return self.all.system
+
+    @property
+    def partly_answerable(self) -> bool:
+        """Whether some units are answerable and some are not."""
+        return self.answerable is not None and self.answerable is not self.all
+
+    @property
+    def percent(self) -> dict[str, float]:
+        """The figures of all units in percent."""
+        return to_percent({name: each.value for name, each in self.all.estimates.items()})
+
+    @cached_property
+    def edition(self) -> PlacesReportData:
+        """What the report shows."""
+        parts = [UnitSubset("all units", self.all, self.baselines)]
+        if self.answerable is not None and self.partly_answerable:
+            parts.append(UnitSubset("answerable units", self.answerable, self.answerable_baselines))
+        ties = self.ties
+        return PlacesReportData(
+            system=self.system,
+            classes=self.classified.classes,
+            parts=tuple(parts),
+            by_user=self.by_user,
+            slices=self.slices,
+            tied=ties.targets,
+            tied_top=ties.tops,
+            tie_range=(ties.low, ties.high),
+            tie_metric=ties.metric,
+            notes=(*self.notes, *self._about_answers()),
+            findings=self.findings,
+        )
+
+    def _about_answers(self) -> tuple[str, ...]:
+        if self.partly_answerable:
+            lost = int(np.count_nonzero(~self.classified.answerable))
+            return (f"{lost:,} of {len(self.classified):,} targets were not seen in training",)
+        if self.answerable is not None:
+            return ("All targets were seen in training, so all units are answerable",)
+        if not self.classified.answerable.any():
+            return ("No target was seen in training, so no unit is answerable",)
+        return ("Nobody told what was seen in training (train counts or unseen classes)",)
+
+    def details(self) -> dict[str | int, UnitContent]:
+        """What people see of each unit: what was expected and what came first, and its slices."""
+        labels = self.classified.labels
+        rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
+        slices = list(rows) if self.columns else [()] * len(labels)
+        names = labels.classes
+        return {
+            unit: UnitContent(
+                f"predicted {names[predicted]}",
+                (str(names[true]),),
+                dict(zip(self.columns, slices[row], strict=True)),
+            )
+            for row, (unit, true, predicted) in enumerate(
+                zip(labels.unit_ids.tolist(), labels.true.tolist(), labels.predicted.tolist(), strict=True)
+            )
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: fractions, each with its unit, and the percent view beside them."""
+        return {
+            "system": self.system,
+            "classes": self.classified.classes,
+            "percent": self.percent,
+            "all": self.all.to_dict(),
+            "answerable": None if self.answerable is None else self.answerable.to_dict(),
+            "baselines": {name: dict(each) for name, each in self.baselines.items()},
+            "answerable_baselines": {name: dict(each) for name, each in self.answerable_baselines.items()},
+            "by_user": None if self.by_user is None else self.by_user.to_dict(),
+            "slices": [{"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in self.slices],
+            "ties": {
+                "targets": self.ties.targets,
+                "tops": self.ties.tops,
+                "metric": self.ties.metric,
+                "pessimistic": self.ties.low,
+                "optimistic": self.ties.high,
+            },
+            "notes": list(self.edition.notes),
+        }
+
+
+# Predictions that were cut at the k best classes, classified like whole logits.
+
+TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
+
+
+def evidence_from_top_k(
+    top: TopKPredictions, *, classes: int | None = None, unseen: Any = None, ks: Iterable[int] = ()
+) -> ClassificationOutput:
+    """Where each target stands in its list; a target that is not in the list has no rank and scores 0.
+
+    ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
+    shortest list is refused: nobody knows what would have come there.
+
+    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
+    >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
+    >>> found.ranking.ranks.tolist(), found.labels.predicted.tolist()
+    ([1.0, inf], [2, 1])
+    """
+    for k in ks:
+        if k > top.depth:
+            raise ParameterError(
+                f"Acc@{k} is unknown: {top.name} has a row with {top.depth} predicted classes only",
+                hint=f"ask for cutoffs up to {top.depth}, or write more classes",
+            )
+    size = _class_count(top, classes)
+    true = np.array(top.targets, dtype=np.int64)
+    ranking = Ranking.from_lists(
+        top.predictions,
+        [[target] for target in top.targets],
+        scores=top.scores,
+        unit_ids=top.unit_ids,
+        corpus_size=size if classes is not None else None,
+    )
+    predicted, tied = _firsts(top)
+    labels = Labels(ranking.unit_ids, true, predicted, np.arange(size), tied)
+    answerable = np.ones(len(true), dtype=bool) if unseen is None else ~np.isin(true, unseen)
+    return ClassificationOutput(ranking, labels, answerable, size)
+
+
+def _class_count(top: TopKPredictions, classes: int | None) -> int:
+    codes = [*top.targets, *chain.from_iterable(top.predictions)]
+    smallest, largest = min(codes), max(codes)
+    if smallest < 0 or (classes is not None and largest >= classes):
+        wrong = smallest if smallest < 0 else largest
+        raise InputError(
+            f"{top.name} names the class {wrong}, which is none of {classes or largest + 1}",
+            hint="classes are numbered from 0",
+        )
+    return classes or largest + 1
+
+
+def _firsts(top: TopKPredictions) -> tuple[Any, Any]:
+    """The first class of each list and whether it shares its score; the lowest code of those that do."""
+    if top.scores is None:
+        return np.array([row[0] for row in top.predictions], dtype=np.int64), None
+    best = [max(scores) for scores in top.scores]
+    leaders = [
+        [code for code, score in zip(row, scores, strict=True) if score == most]
+        for row, scores, most in zip(top.predictions, top.scores, best, strict=True)
+    ]
+    firsts = np.array([min(codes) for codes in leaders], dtype=np.int64)
+    return firsts, np.array([len(codes) > 1 for codes in leaders])
+
+
+SEEN = "seen in training"
+FREQUENCY = "visits in training"
+USER = ("user", "user_id")
+"""What a column of users is called in a table of predictions."""
+
+
+@dataclass(frozen=True)
+class Sure:
+    """How sure is sure: ties, level, resampling and the seed."""
+
+    ties: Ties | str = Ties.EXPECTED
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+
+
+def score_places(
+    logits: Any,
+    targets: Any,
+    *,
+    padding: Any = None,
+    unseen: Any = None,
+    train_counts: Any = None,
+    users: Any = None,
+    slices: Mapping[str, Any] | None = None,
+    history: VisitHistory | None = None,
+    previous: Any = None,
+    unit_ids: Any = None,
+    ks: Iterable[int] | None = None,
+    system: str = "system",
+    ties: Ties | str = Ties.EXPECTED,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> PlaceScores:
+    """Score a matrix of logits against the right class of each row, beside what knows less.
+
+    ``padding`` names columns that are no classes. Targets in ``unseen``, and those that ``train_counts`` (one
+    count a class) has never seen, cannot be learned: scores are given for all units and for the answerable
+    ones. ``users`` (one a row) are resampled whole, and counted alike in ``by_user``. ``slices`` are columns
+    by name, such as the hour. Baselines: random always, majority with ``train_counts`` or a ``history``, the
+    habits of each user with a ``history`` and ``users``, first-order moves with ``previous`` too. ``ks`` are
+    the cutoffs of the accuracy: 1, 3, 5 and 10 by default, those above the number of classes left out with a
+    note. A cutoff that was given and is above the number of classes is an error.
+
+    >>> scores = score_places(np.eye(4)[[0, 1, 2, 2]], [0, 1, 2, 3], ks=(1, 3), train_counts=[5, 1, 1, 0])
+    >>> scores.all["Acc@1"].value, scores.answerable["Acc@1"].value
+    (0.75, 1.0)
+    """
+    cutoffs = None if ks is None else tuple(ks)
+    counts = _counts(train_counts, history)
+    shape = getattr(logits, "shape", (0, 0))
+    if counts is not None and len(shape) == 2 and len(counts) != shape[1]:
+        raise ShapeError(
+            f"there are {len(counts)} training counts for {shape[1]} classes", hint="give one count a class"
+        )
+    hidden = None if unseen is None and counts is None else unseen_classes(unseen, counts)
+    classified = classify(logits, targets, padding=padding, unseen=hidden, unit_ids=unit_ids, ks=cutoffs or ())
+    return score_evidence(
+        classified,
+        train_counts=counts,
+        padding=padding,
+        users=users,
+        slices=slices,
+        history=history,
+        previous=previous,
+        split=hidden is not None,
+        ks=cutoffs,
+        system=system,
+        sure=Sure(ties, level, resamples, seed),
+    )
+
+
+def score_top_k(
+    top: TopKPredictions,
+    *,
+    classes: int | None = None,
+    unseen: Any = None,
+    train_counts: Any = None,
+    history: VisitHistory | None = None,
+    ks: Iterable[int] | None = None,
+    **others: Any,
+) -> PlaceScores:
+    """The same for predictions that were cut at the k best classes; see ``score_places`` for the rest.
+
+    Default cutoffs beyond the shortest list are left out with a note.
+
+    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
+    >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
+    >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
+    0.5
+    """
+    cutoffs = (default_cutoffs(top.depth) or (1,)) if ks is None else tuple(ks)
+    counts = _counts(train_counts, history)
+    hidden = None if unseen is None and counts is None else unseen_classes(unseen, counts)
+    if classes is None and counts is not None:
+        classes = len(counts)
+    found = evidence_from_top_k(top, classes=classes, unseen=hidden, ks=cutoffs)
+    if counts is not None and len(counts) != found.classes:
+        raise ShapeError(
+            f"there are {len(counts)} training counts for {found.classes} classes", hint="give one a class"
+        )
+    if others.get("users") is None:
+        others["users"] = next((top.columns[name] for name in USER if name in top.columns), None)
+    scores = score_evidence(
+        found,
+        train_counts=counts,
+        history=history,
+        split=hidden is not None,
+        ks=cutoffs,
+        **others,
+    )
+    omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
+    return replace(
+        scores,
+        notes=(*(() if found.ranking.complete else (TRUNCATED_NOTE,)), *(omitted if ks is None else ())),
+    )
+
+
+def score_evidence(
+    classified: ClassificationOutput,
+    *,
+    train_counts: Ints | None = None,
+    padding: Any = None,
+    users: Any = None,
+    slices: Mapping[str, Any] | None = None,
+    history: VisitHistory | None = None,
+    previous: Any = None,
+    split: bool = True,
+    ks: Iterable[int] | None = None,
+    system: str = "system",
+    sure: Sure | None = None,
+) -> PlaceScores:
+    """The same for units that were classified before; ``split`` says whether anyone told what was seen."""
+    if not len(classified):
+        raise InputError("there are no rows to score", hint="check the step that writes the logits")
+    sure, classes = sure or Sure(), classified.classes
+    cutoffs = default_cutoffs(classes) if ks is None else tuple(ks)
+    who = None if users is None else _column(users, classified, "users")
+    columns = {name: _column(column, classified, name) for name, column in (slices or {}).items()}
+    if train_counts is not None:
+        columns[FREQUENCY] = frequency_slices(train_counts[classified.labels.true])
+    if split:
+        columns[SEEN] = np.where(classified.answerable, "yes", "no")
+    whole = _result(classified, cutoffs, who, system, sure)
+    index = np.flatnonzero(classified.answerable)
+    partly = split and 0 < len(index) < len(classified)
+    beside = BaselineInputs(padding, train_counts, history, who, previous)
+    baselines = run_baselines(classified, beside, cutoffs)
+    return PlaceScores(
+        classified=classified,
+        all=whole,
+        answerable=_result(classified.take(index), cutoffs, who if who is None else who[index], system, sure)
+        if partly
+        else (whole if split and len(index) else None),
+        baselines={name: _measured(each, cutoffs, sure) for name, each in baselines.items()},
+        answerable_baselines={
+            name: _measured(each.take(index) if isinstance(each, ClassificationOutput) else each, cutoffs, sure)
+            for name, each in baselines.items()
+            if partly
+        },
+        by_user=None if who is None else _by_user(whole, who, sure),
+        slices=_slices(whole, columns, sure),
+        columns=columns if who is None else {"user": who, **columns},
+        ties=_tie_report(classified, cutoffs[0]),
+        findings=whole.findings,
+        notes=omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else (),
+    )
+
+
+def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:
+    """How often each class occurs in training."""
+    if train_counts is None:
+        return None if history is None else history.counts
+    counts = to_numpy(train_counts)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise InputError(
+            "the training counts are not one whole number from 0 for each class",
+            hint="count the targets of the training data: numpy.bincount(y_train, minlength=classes)",
+        )
+    return counts.astype(np.int64)
+
+
+def _column(values: Any, classified: ClassificationOutput, what: str) -> Ids:
+    column = as_ids(to_numpy(values), 0)
+    if column.shape != (len(classified),):
+        raise ShapeError(f"there are {len(column)} {what} for {len(classified)} rows", hint="give one for each row")
+    return column
+
+
+def _result(
+    classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, sure: Sure
+) -> Result:
+    """Figures of ranks and of first classes in one result; its evidence is the ranking."""
+    options: dict[str, Any] = {
+        "system": system,
+        "clusters": users,
+        "level": sure.level,
+        "resamples": sure.resamples,
+        "seed": sure.seed,
+    }
+    ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), ties=sure.ties, **options)
+    labels = evaluate(classified.labels, list(label_metrics().values()), **options)
+    findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
+    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings)
+
+
+def _measured(
+    found: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], sure: Sure
+) -> dict[str, float]:
+    """What a baseline scores, by metric."""
+    if isinstance(found, Mapping):
+        return dict(found)
+    ranking = found.ranking.ordered(tie_policy(sure.ties))
+    told = {each.name: each.measure(ranking).value for each in ranking_metrics(cutoffs).values()}
+    return told | {each.name: each.measure(found.labels).value for each in label_metrics().values()}
+
+
+def _by_user(result: Result, users: Ids, sure: Sure) -> Result:
+    names, means = user_means(dict(result.per_unit), users)
+    columns: dict[str, Floats] = {name: np.clip(column, 0.0, 1.0) for name, column in means.items()}
+    return result_from_values(result.system, names, columns, level=sure.level, resamples=sure.resamples, seed=sure.seed)
+
+
+def _slices(result: Result, columns: Mapping[str, Ids], sure: Sure) -> tuple[Slice, ...]:
+    if not columns:
+        return ()
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    known = {
+        unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
+    }
+    found = slice_estimates(result, result.names[0], known, seed=sure.seed)
+    order = {name: place for place, name in enumerate(columns)}
+    return tuple(sorted(found, key=lambda each: (order[each.name], _natural(each.value))))
+
+
+def _natural(value: str) -> tuple[int, float, str]:
+    """Numbers by their size, before names."""
+    try:
+        return 0, float(value.split(maxsplit=1)[0]), value
+    except (ValueError, IndexError):
+        return 1, 0.0, value
+
+
+def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
+    metric = ranking_metrics([k])[f"acc@{k}"]
+    ends = [metric.measure(classified.ranking.ordered(each)).value for each in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
+    return TieReport(
+        targets=int(np.count_nonzero(classified.ranking.tied)),
+        tops=int(np.count_nonzero(classified.tied_top)),
+        metric=metric.name,
+        low=min(ends),
+        high=max(ends),
+    )
+
+
+def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, ...]:
+    """A class that is first only by its code decides F1: said under the code of tied scores."""
+    tied = int(np.count_nonzero(classified.tied_top))
+    if not tied:
+        return ()
+    return (
+        Finding(
+            code="EQ301",
+            severity=Severity.TIP,
+            subject=system,
+            sentence=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
+            "F1 takes the one of the lowest code",
+            remedy="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
+            evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
+        ),
+    )

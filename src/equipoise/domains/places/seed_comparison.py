@@ -1,0 +1,546 @@
+"""Models that were trained several times, with one seed each: what holds over seeds, and what over users."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.checks.base import join_names
+from equipoise.domains.places.metrics import (
+    default_cutoffs,
+    label_metrics,
+    ranking_metrics,
+    unseen_classes,
+    user_means,
+)
+from equipoise.domains.places.report import ReplicateReportData, SeedDifference, SeedScores, seed_claims
+from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, ShapeError, StoreError
+from equipoise.evidence.base import as_ids
+from equipoise.io.arrays import read_array, read_matrix
+from equipoise.metrics.parser import parse_metrics
+from equipoise.runs.run_directory import MANIFEST
+from equipoise.runs.store import load_run
+from equipoise.stats.alignment import AlignedResults, align_results
+from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.corrections import CORRECTIONS, adjust
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.intervals import Bounds, Interval
+from equipoise.stats.result import Estimate, Result
+from equipoise.stats.seeds import SeedContrast, compare_seeds, summarise_seeds
+from equipoise.tasks.classification import ClassificationOutput, classify
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.types import Floats, Ids
+
+SeedResults = Mapping[str, Result]
+"""The results of one model by seed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How sure is sure."""
+
+    correction: str = "holm"
+    level: float = 0.95
+    flips: int = 10_000
+    resamples: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SeedComparison:
+    """Models over seeds and over users.
+
+    ``pooled`` are the results averaged over seeds unit by unit, whose intervals resample whole users;
+    ``by_user`` the same with every user counted alike. ``over_users`` compares the latter by the
+    randomisation test. Metrics that are no means over units, such as F1, are compared over seeds alone.
+    """
+
+    edition: ReplicateReportData
+    pooled: Mapping[str, Result]
+    by_user: Mapping[str, Result]
+    over_users: Comparison | None
+
+    @property
+    def rows(self) -> tuple[SeedScores, ...]:
+        """Each system on each metric."""
+        return self.edition.rows
+
+    @property
+    def pairs(self) -> tuple[SeedDifference, ...]:
+        """Each pair of systems on each metric."""
+        return self.edition.pairs
+
+    def pair(self, a: str, b: str, metric: str) -> SeedDifference:
+        """System ``a`` against system ``b`` as they were lined up, on a metric under any of its names."""
+        (name,) = (each.name for each in parse_metrics(metric))
+        for row in self.pairs:
+            if (row.metric, row.a, row.b) == (name, a, b):
+                return row
+        raise ParameterError(
+            f"there is no pair {a}, {b} on {metric}",
+            hint=f"the first pair is {self.pairs[0].a}, {self.pairs[0].b} on {self.pairs[0].metric}",
+        )
+
+    def verdict(self) -> str:
+        """A sentence for each pair on the primary metric."""
+        return " ".join(seed_claims(self.edition))
+
+    def __repr__(self) -> str:
+        systems = list(dict.fromkeys(row.system for row in self.rows))
+        return f"<SeedComparison of {join_names(systems)}: {self.edition.seeds} seeds, {self.edition.units} units>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: fractions, with the reason where there is no number."""
+        edition = self.edition
+        return {
+            "unit": "fraction",
+            "units": edition.units,
+            "people": edition.people,
+            "people_count": edition.people_count,
+            "seeds": edition.seeds,
+            "primary": edition.primary,
+            "family": edition.family,
+            "systems": [_system(row) for row in edition.rows],
+            "pairs": [_pair(row) for row in edition.pairs],
+            "verdict": self.verdict(),
+            "notes": list(edition.notes),
+        }
+
+
+def compare_across_seeds(
+    models: Mapping[str, SeedResults],
+    *,
+    metrics: Sequence[str] | None = None,
+    primary: str | None = None,
+    settings: Settings | None = None,
+) -> SeedComparison:
+    """Compare models that were trained with several seeds each, on the same units.
+
+    Seeds are paired by their names where the models have the same ones, else by their order, with a note. All
+    results must be of the same units; their clusters are the users.
+    """
+    settings = settings or Settings()
+    adjust([], settings.correction)
+    if len(models) < 2:
+        raise ParameterError(f"a comparison needs at least two models; {len(models)} was given", hint="add another one")
+    lined_up, notes = pair_seeds(models)
+    pairing = align_results(
+        [replace(result, system=f"{model} {seed}") for model, own in lined_up.items() for seed, result in own.items()]
+    )
+    names = _metrics(pairing.results, metrics, primary)
+    pooled = _pooled(lined_up, pairing, names, settings)
+    by_user = _by_user(pooled, settings)
+    flips, t = (_compared(by_user, test, settings) for test in ("randomisation", "t"))
+    seeds = len(next(iter(lined_up.values())))
+    edition = ReplicateReportData(
+        rows=tuple(
+            _row(name, model, lined_up[model], pooled, by_user, settings) for name in names for model in lined_up
+        ),
+        pairs=tuple(row for name in names for row in _pairs(name, lined_up, flips, t, settings)),
+        primary=names[0],
+        units=len(pairing),
+        people="units" if pairing.clusters is None else "users",
+        people_count=len(pairing) if pairing.clusters is None else len(set(pairing.clusters.tolist())),
+        seeds=seeds,
+        family=_family(len(models), settings.correction),
+        level=settings.level,
+        notes=tuple(notes),
+    )
+    return SeedComparison(edition, pooled, by_user, flips)
+
+
+def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, Result]], list[str]]:
+    """The results of all models under the seeds of the first, and what had to be assumed for that."""
+    (first, own), *others = models.items()
+    if not own:
+        raise ParameterError(f"{first} has no results", hint="give one result a seed")
+    lined_up, notes = {first: dict(own)}, []
+    for model, results in others:
+        if len(results) != len(own):
+            raise PairingError(
+                f"{first} was run with {len(own)} seeds ({join_names(list(own))}) and {model} with "
+                f"{len(results)} ({join_names(list(results))})",
+                hint="the tests are paired: run both with every seed, or leave the odd ones out",
+            )
+        if set(results) == set(own):
+            lined_up[model] = {seed: results[seed] for seed in own}
+            continue
+        lined_up[model] = dict(zip(own, results.values(), strict=True))
+        if len(own) > 1:
+            pairs = [f"{one} with {other}" for one, other in zip(own, results, strict=True)]
+            notes.append(
+                f"{first} and {model} name their seeds differently, so they are paired in the order given: "
+                f"{join_names(pairs)}."
+            )
+    return lined_up, notes
+
+
+def _metrics(results: Sequence[Result], asked: Sequence[str] | None, primary: str | None) -> list[str]:
+    """The metrics that every result has, the primary one first."""
+    shared = [name for name in results[0].names if all(name in each.names for each in results)]
+    if asked:
+        wanted = [results[0][name].metric for name in asked]
+        lacking = [name for name in wanted if name not in shared]
+        if lacking:
+            raise ParameterError(f"not every seed was scored with {lacking[0]}", hint=f"all have {join_names(shared)}")
+        shared = list(dict.fromkeys(wanted))
+    if not shared:
+        raise ParameterError("the results share no metric", hint="score every seed with the same metrics")
+    lead = shared[0] if primary is None else results[0][primary].metric
+    return list(dict.fromkeys([lead, *shared]))
+
+
+def _pooled(
+    lined_up: Mapping[str, SeedResults], pairing: AlignedResults, names: Sequence[str], settings: Settings
+) -> dict[str, Result]:
+    """One result a model: every unit's mean over seeds, where a metric has values of units at all."""
+    means = [name for name in names if pairing.has_parts(name)]
+    if not means:
+        return {}
+    columns = {name: pairing.per_unit(name) for name in means}
+    pooled, start = {}, 0
+    for model, own in lined_up.items():
+        part = slice(start, start + len(own))
+        start += len(own)
+        values = {name: _clipped(column[:, part].mean(axis=1)) for name, column in columns.items()}
+        pooled[model] = result_from_values(
+            model,
+            pairing.results[0].unit_ids,
+            values,
+            clusters=pairing.clusters,
+            level=settings.level,
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+    return pooled
+
+
+def _clipped(values: Floats) -> Floats:
+    """Means of fractions, without what rounding adds beyond 1."""
+    return np.clip(values, 0.0, 1.0)
+
+
+def _by_user(pooled: Mapping[str, Result], settings: Settings) -> dict[str, Result]:
+    """Every user's mean as a unit of its own; without users, the units themselves."""
+    found = {}
+    for model, result in pooled.items():
+        if result.clusters is None:
+            found[model] = result
+            continue
+        users, means = user_means(dict(result.per_unit), result.clusters)
+        found[model] = result_from_values(
+            model,
+            users,
+            {name: _clipped(values) for name, values in means.items()},
+            level=settings.level,
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+    return found
+
+
+def _compared(results: Mapping[str, Result], test: str, settings: Settings) -> Comparison | None:
+    if not results:
+        return None
+    return compare_results(
+        list(results.values()),
+        test=test,
+        correction=settings.correction,
+        level=settings.level,
+        flips=settings.flips,
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+
+
+def _row(
+    name: str,
+    model: str,
+    own: SeedResults,
+    pooled: Mapping[str, Result],
+    by_user: Mapping[str, Result],
+    settings: Settings,
+) -> SeedScores:
+    figures = [result.estimates[name].value for result in own.values()]
+    summary = summarise_seeds(figures, level=settings.level, bounds=_bounds(name))
+    parts = (found[model].estimates.get(name) if found else None for found in (pooled, by_user))
+    return SeedScores(name, model, summary, *parts)
+
+
+def _pairs(
+    name: str,
+    lined_up: Mapping[str, SeedResults],
+    flips: Comparison | None,
+    t: Comparison | None,
+    settings: Settings,
+) -> list[SeedDifference]:
+    """All pairs on one metric; what they are corrected for is this family."""
+    figures: dict[str, dict[Hashable, float]] = {
+        model: {seed: result.estimates[name].value for seed, result in own.items()} for model, own in lined_up.items()
+    }
+    couples = list(combinations(lined_up, 2))
+    found: list[SeedContrast] = [
+        compare_seeds(
+            figures[a],
+            figures[b],
+            level=settings.level,
+            flips=settings.flips,
+            bounds=_bounds(name),
+            seed=settings.seed,
+        )
+        for a, b in couples
+    ]
+    p, p_flips = (adjust([getattr(each, field) for each in found], settings.correction) for field in ("p", "p_flips"))
+    better = next(iter(next(iter(lined_up.values())).values())).estimates[name].better
+    return [
+        SeedDifference(
+            name,
+            a,
+            b,
+            better,
+            contrast,
+            float(p[at]),
+            float(p_flips[at]),
+            *(over.contrast(a, b, name) if over and name in over.metrics else None for over in (t, flips)),
+        )
+        for at, ((a, b), contrast) in enumerate(zip(couples, found, strict=True))
+    ]
+
+
+def _bounds(name: str) -> Bounds:
+    return parse_metrics(name)[0].bounds
+
+
+def _family(models: int, correction: str) -> str:
+    if models == 2 or correction == "none":
+        return "one pair a metric, nothing to correct for" if models == 2 else "p values are not corrected"
+    pairs = models * (models - 1) // 2
+    return f"{CORRECTIONS[correction][1]} over the {pairs} pairs of each metric and test"
+
+
+def _system(row: SeedScores) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "system": row.system,
+        "values": list(row.seeds.values),
+        "mean": row.seeds.mean,
+        "deviation": row.seeds.deviation,
+        "seeds": row.seeds.seeds,
+        "reason": row.seeds.interval.reason,
+        "pooled": None if row.pooled is None else row.pooled.to_dict(),
+        "by_user": None if row.by_user is None else row.by_user.to_dict(),
+    }
+
+
+def _pair(row: SeedDifference) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "a": row.a,
+        "b": row.b,
+        "seeds": {
+            "difference": row.seeds.difference,
+            "deviation": row.seeds.differences.deviation,
+            "low": row.seeds.interval.low,
+            "high": row.seeds.interval.high,
+            "t_p": row.seeds.p,
+            "t_adjusted_p": row.p_seeds,
+            "flips_p": row.seeds.p_flips,
+            "flips_adjusted_p": row.p_seed_flips,
+            "reason": row.seeds.reason,
+        },
+        "users": None
+        if row.flips is None or row.t is None
+        else {
+            "difference": row.flips.difference,
+            "low": row.flips.interval.low,
+            "high": row.flips.interval.high,
+            "n": row.flips.n,
+            "t_p": row.t.p,
+            "t_adjusted_p": row.t.adjusted,
+            "flips_p": row.flips.p,
+            "flips_adjusted_p": row.flips.adjusted,
+        },
+    }
+
+
+# Folders of seeds: which models they belong to, and the results that lie in them.
+
+LOGITS, TARGETS = "logits.npy", "targets.npy"
+USERS = ("user.npy", "users.npy")
+COUNTS = ("train_counts.npy", "counts.npy")
+ANSWERABLE = "-answerable"
+"""How the run of the answerable units is called, beside that of all."""
+Folders = dict[str, dict[str, Path]]
+"""The folder of each seed of each model."""
+
+
+def find_seed_runs(words: Sequence[str]) -> Folders:
+    """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
+    given = [_named(word) for word in words]
+    homes = {name or folder.resolve().parent for name, folder in given}
+    # Folders side by side that are no seeds themselves are models, with their seeds inside.
+    side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in given)
+    groups: dict[str | Path, list[Path]] = {}
+    for name, folder in given:
+        whole = folder.resolve()
+        groups.setdefault(name or (whole if side_by_side else whole.parent), []).append(folder)
+    last = [key if isinstance(key, str) else key.name for key in groups]
+    return {
+        name if last.count(name) == 1 else str(key): _seeds(folders)
+        for name, (key, folders) in zip(last, groups.items(), strict=True)
+    }
+
+
+def _named(word: str) -> tuple[str, Path]:
+    name, equals, path = word.partition("=")
+    if not equals or Path(word).exists():
+        name, path = "", word
+    folder = Path(path)
+    if not folder.is_dir():
+        fact = "is a file, not a folder" if folder.exists() else "is not there"
+        raise StoreError(f"{path} {fact}", hint="name the folders of seeds: eq places compare a/seed*/ b/seed*/")
+    return name, folder
+
+
+def _is_seed(folder: Path) -> bool:
+    """Whether a run or logits lie in the folder itself."""
+    return (folder / MANIFEST).is_file() or ((folder / LOGITS).is_file() and (folder / TARGETS).is_file())
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What lies in a folder that is no seed itself: runs, or seeds; the answerable ones go with theirs."""
+    below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    names = {each.name for each in below}
+    paired = {name for name in names if name.removesuffix(ANSWERABLE) in names - {name}}
+    return [each for each in below if each.name not in paired and (_is_seed(each) or _inside(each))]
+
+
+def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
+    """Each seed by its name; of a folder with several inside, each of them."""
+    seeds: dict[str, Path] = {}
+    for folder in folders:
+        inside = [] if _is_seed(folder) else _inside(folder)
+        if not inside and not _is_seed(folder):
+            raise StoreError(
+                f"{folder} holds neither a run nor {LOGITS} and {TARGETS}",
+                hint="eq places score -o FOLDER writes a run",
+            )
+        for each in inside if len(inside) > 1 else [folder]:
+            name = each.resolve().name
+            if name in seeds:
+                raise DuplicateError(
+                    f"two seeds of one model are called {name}: {seeds[name]} and {each}",
+                    hint="write NAME=folder to say which belong together",
+                )
+            seeds[name] = each
+    return seeds
+
+
+@dataclass(frozen=True)
+class SeedRunReader:
+    """What the folders leave open: columns that are no classes, what was seen in training, and the users."""
+
+    padding: Sequence[int] = ()
+    unseen: Sequence[int] = ()
+    train_counts: NDArray[Any] | None = None
+    users: NDArray[Any] | None = None
+    answerable: bool = False
+    cautions: list[str] = field(default_factory=list)
+
+    def read(self, models: Folders) -> dict[str, dict[str, Result]]:
+        """The result of every seed; folders with logits must have the same targets."""
+        results: dict[str, dict[str, Result]] = {}
+        first: tuple[Path, NDArray[Any]] | None = None
+        for model, seeds in models.items():
+            for seed, folder in seeds.items():
+                result, targets = self._seed(_whole(folder, answerable=self.answerable), model)
+                if targets is not None and first is not None and not np.array_equal(targets, first[1]):
+                    raise PairingError(
+                        f"{folder} and {first[0]} have other targets, so their rows are not the same units",
+                        hint="all seeds must predict the same rows in the same order",
+                    )
+                first = first or (None if targets is None else (folder, targets))
+                results.setdefault(model, {})[seed] = result
+        return results
+
+    def _seed(self, folder: Path, model: str) -> tuple[Result, NDArray[Any] | None]:
+        if not (folder / MANIFEST).is_file():
+            return self._from_logits(folder, model)
+        stored = load_run(folder, evidence=False)
+        self.cautions.extend([stored.caution] if stored.caution else [])
+        result = replace(stored.result, system=model)
+        if self.users is not None:
+            result = replace(result, clusters=self._users(self.users, len(result.unit_ids), folder))
+        return result, None
+
+    def _from_logits(self, folder: Path, model: str) -> tuple[Result, NDArray[Any]]:
+        logits, targets = read_matrix(folder / LOGITS), read_array(folder / TARGETS, ndim=1)
+        counts = self.train_counts if self.train_counts is not None else _optional(folder, COUNTS)
+        hidden = unseen_classes(list(self.unseen), counts) if self.unseen or counts is not None else None
+        found = classify(logits, targets, padding=list(self.padding) or None, unseen=hidden)
+        given = self.users if self.users is not None else _optional(folder, USERS)
+        users = None if given is None else self._users(given, len(targets), folder)
+        if self.answerable:
+            if hidden is None:
+                raise ParameterError(
+                    f"nobody told which targets of {folder} were seen in training",
+                    hint="give --train-counts counts.npy or --unseen CLASS",
+                )
+            kept = np.flatnonzero(found.answerable)
+            found, users = found.take(kept), None if users is None else users[kept]
+        return evaluate_seed(found, users, model), targets
+
+    def _users(self, users: NDArray[Any], units: int, folder: Path) -> Ids:
+        if len(users) != units:
+            raise ShapeError(f"there are {len(users)} users for {units} units of {folder}", hint="one a unit")
+        return as_ids(users, units)
+
+
+def evaluate_seed(classified: ClassificationOutput, users: Ids | None, system: str) -> Result:
+    """All figures of the field, without intervals: over seeds and users these are made later."""
+    if not len(classified):
+        raise InputError(f"{system} has no units to be scored", hint="check the targets")
+    unknown = Interval.unknown("one of several seeds")
+    estimates, columns = {}, {}
+    for evidence, metrics in (
+        (classified.ranking, ranking_metrics(default_cutoffs(classified.classes))),
+        (classified.labels, label_metrics()),
+    ):
+        for metric in metrics.values():
+            found = metric.measure(evidence)
+            estimates[metric.name] = _estimate(metric, found.value, unknown, len(classified))
+            if found.per_unit is not None:
+                columns[metric.name] = found.per_unit
+    return Result(system, classified.ranking.unit_ids, estimates, columns, clusters=users)
+
+
+def _estimate(metric: Metric[Any], value: float, unknown: Interval, n: int) -> Estimate:
+    return Estimate(metric.name, value, unknown, n, 0, nan, metric.better, metric.unit)
+
+
+def _whole(folder: Path, *, answerable: bool) -> Path:
+    """Where the result of a seed lies: the folder itself, or the one run in it."""
+    chosen = folder if _is_seed(folder) else _inside(folder)[0]
+    if not answerable or not (chosen / MANIFEST).is_file():
+        return chosen
+    part = chosen.with_name(f"{chosen.name}{ANSWERABLE}")
+    if not (part / MANIFEST).is_file():
+        raise StoreError(
+            f"{chosen} has no run of its answerable units beside it",
+            hint="eq places score --train-counts counts.npy -o FOLDER writes one where some are not",
+        )
+    return part
+
+
+def _optional(folder: Path, names: Sequence[str]) -> NDArray[Any] | None:
+    found = [folder / name for name in names if (folder / name).is_file()]
+    return read_array(found[0], ndim=1) if found else None

@@ -1,1 +1,0 @@
-"""Nothing is embedded twice: vectors kept by content in one file."""

@@ -1,1 +1,0 @@
-"""Models that run here: their files, their graph, their worker processes."""

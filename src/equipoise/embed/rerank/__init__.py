@@ -1,1 +1,0 @@
-"""A second look at the best hits."""

@@ -1,0 +1,271 @@
+"""Scores of a product compared with thresholds, compiled by numba: sure counts, and what has to be looked at.
+
+A score is never lower than the true one, and higher by no more than a gap. So a threshold that it does not
+reach is not reached; one that it exceeds by more than the gap is; in between the pair is kept, for a formula
+that does not round to decide. The thresholds of a point fall, as its relatives are nearest first: those that
+a score reaches are the last ones, and it is enough to count it at the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import PointArray
+    from equipoise.types import Bools, Floats, Ints
+
+F = TypeVar("F", bound=Callable[..., Any])
+compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True, nogil=True))
+
+STRETCH = 64
+"""Neighbouring scores that one comparison dismisses when none of them matters; tiles are multiples of it."""
+
+_FEW = 64
+"""Up to so many thresholds are compared with all scores, one after another; more get a grid."""
+
+_WIDTH = 256
+_STEPS = 6
+
+
+@compiled
+def first_threshold_reached(score: float, thresholds: PointArray, begin: int, end: int) -> int:
+    """The first of some falling thresholds that a score reaches; ``end`` for none."""
+    for _ in range(_STEPS):
+        if end == begin or thresholds[end - 1] > score:
+            return end
+        end -= 1
+    while begin < end:
+        middle = (begin + end) >> 1
+        if thresholds[middle] <= score:
+            end = middle
+        else:
+            begin = middle + 1
+    return end
+
+
+@compiled
+def count_tile_pairs(
+    tiles: PointArray,
+    top: int,
+    first: int,
+    floor: PointArray,
+    begins: Ints,
+    ends: Ints,
+    thresholds: Floats,
+    slack: Floats,
+    lengths: Floats,
+    room: Floats,
+    reached: Ints,
+    kept: NDArray[np.int32],
+    held: int,
+) -> int:
+    """Count each pair right of the diagonal for its row and for its column; returns how many are kept.
+
+    Tiles stand side by side, their rows from ``top`` and columns from ``first``. ``floor`` is the last
+    threshold of each point, infinity for one that does not ask.
+    """
+    count, rows, width = tiles.shape
+    for b in range(count):
+        for r in range(rows):
+            i = top + r
+            own = floor[i]
+            for c in range(0, width, STRETCH):
+                place = first + b * width + c
+                scores, others = tiles[b, r, c : c + STRETCH], floor[place : place + STRETCH]
+                near = np.int32(0)
+                for j in range(STRETCH):
+                    least = others[j] if others[j] < own else own
+                    near += np.int32(scores[j] >= least)
+                if near == 0:
+                    continue
+                for j in range(max(i + 1 - place, 0), STRETCH):
+                    score = scores[j]
+                    for way in range(2):
+                        # Columns beyond the last point score NaN, which reaches nothing.
+                        if not score >= (others[j] if way else own):
+                            continue
+                        asker, other = (place + j, i) if way else (i, place + j)
+                        at = first_threshold_reached(score, thresholds, begins[asker], ends[asker])
+                        if at == ends[asker]:
+                            continue
+                        if score > thresholds[at] + (slack[i] * lengths[place + j] + room[asker]):
+                            reached[at] += 1
+                        else:
+                            kept[0, held], kept[1, held] = asker, other
+                            held += 1
+    return held
+
+
+@compiled
+def count_rows(
+    scores: PointArray,
+    rows: Ints,
+    start: int,
+    starts: Ints,
+    base: int,
+    low: PointArray,
+    high: PointArray,
+    reached: Ints,
+    kept: NDArray[np.int32],
+    held: int,
+) -> tuple[int, int]:
+    """Count whole rows of scores from ``start`` on; stops when the room for what is kept might run out.
+
+    ``low`` and ``high`` are the thresholds of these rows alone, without and with the gap; those of a row
+    begin at ``starts`` less ``base``. Returns the row it stopped at and how many pairs are kept.
+    """
+    most = 0
+    for r in range(start, len(rows)):
+        most = max(most, starts[rows[r] + 1] - starts[rows[r]])
+    grid = np.empty(2 * most + 2, np.int32)
+    clear = np.empty(_FEW, np.int64)
+    for r in range(start, len(rows)):
+        i, line = rows[r], scores[r]
+        if held + len(line) > kept.shape[1]:
+            return r, held
+        line[i] = -np.inf
+        begin, end = base, base + starts[i + 1] - starts[i]
+        own = reached[starts[i] : starts[i + 1]]
+        reach, sure = low[begin:end], high[begin:end]
+        if end - begin <= _FEW:
+            held = count_by_threshold(line, i, reach, sure, own, clear, kept, held)
+        else:
+            held = count_by_grid(line, i, reach, sure, own, grid, kept, held)
+        base = end
+    return len(rows), held
+
+
+@compiled
+def count_by_threshold(
+    line: PointArray,
+    i: int,
+    low: PointArray,
+    high: PointArray,
+    reached: Ints,
+    clear: Ints,
+    kept: NDArray[np.int32],
+    held: int,
+) -> int:
+    """One threshold after another, the lowest first, until no score of the stretch reaches it."""
+    last = len(low) - 1
+    for c in range(0, len(line), _WIDTH):
+        part = line[c : c + _WIDTH]
+        at, doubtful = last, False
+        while at >= 0:
+            least, most = low[at], high[at]
+            some, all_of_them = np.int32(0), np.int32(0)
+            for j in range(len(part)):
+                some += np.int32(part[j] >= least)
+                all_of_them += np.int32(part[j] > most)
+            if some == 0:
+                break
+            if some != all_of_them:
+                doubtful = True
+                break
+            clear[at] = some
+            at -= 1
+        if not doubtful:
+            before = 0
+            for k in range(at + 1, last + 1):
+                reached[k] += clear[k] - before
+                before = clear[k]
+            continue
+        for j in range(len(part)):
+            score = part[j]
+            if score < low[last]:
+                continue
+            at = first_threshold_reached(score, low, 0, last + 1)
+            if score > high[at]:
+                reached[at] += 1
+            else:
+                kept[0, held], kept[1, held] = i, c + j
+                held += 1
+    return held
+
+
+@compiled
+def count_by_grid(
+    line: PointArray,
+    i: int,
+    low: PointArray,
+    high: PointArray,
+    reached: Ints,
+    grid: NDArray[np.int32],
+    kept: NDArray[np.int32],
+    held: int,
+) -> int:
+    """Each score by its cell of an even grid, which leaves few thresholds to search among."""
+    count = len(low)
+    cells = 2 * count
+    bottom = np.float64(low[count - 1])
+    span = np.float64(low[0]) - bottom
+    scale = (cells - 1) / span if span > 0.0 else 0.0
+    # grid[k] thresholds lie in cell k or a higher one. A score lies above whatever is in a lower cell.
+    for k in range(cells + 1):
+        grid[k] = 0
+    for k in range(count):
+        grid[int((low[k] - bottom) * scale)] += 1
+    for k in range(cells - 1, -1, -1):
+        grid[k] += grid[k + 1]
+    for j in range(len(line)):
+        score = line[j]
+        if score < low[count - 1]:
+            continue
+        cell = min(int(min((score - bottom) * scale, np.float64(cells))), cells - 1)
+        at = first_threshold_reached(score, low, grid[cell + 1], grid[cell])
+        if score > high[at]:
+            reached[at] += 1
+        else:
+            kept[0, held], kept[1, held] = i, j
+            held += 1
+    return held
+
+
+@compiled
+def add_exact_counts(
+    rows: Ints,
+    columns: Ints,
+    found: Floats,
+    starts: Ints,
+    relatives: Ints,
+    excess: Floats,
+    reached: Ints,
+    equal: Ints,
+    shared: Bools,
+) -> bool:
+    """Count pairs whose excess is known, and mark those that tie with a relative which they are not.
+
+    ``equal`` holds differences: 1 where a run of equal relatives begins, -1 behind it. Returns whether any
+    pair is marked.
+    """
+    any_shared = False
+    for k in range(len(rows)):
+        end = starts[rows[k] + 1]
+        first = first_greater(found[k], excess, starts[rows[k]], end, True)
+        behind = first
+        if first < end and excess[first] == found[k]:
+            behind = first_greater(found[k], excess, first, end, False)
+        if behind < end:
+            reached[behind] += 1
+        equal[first] += 1
+        equal[behind] -= 1
+        shared[k] = behind - first > 1 or (behind > first and relatives[first] != columns[k])
+        any_shared |= shared[k]
+    return any_shared
+
+
+@compiled
+def first_greater(limit: float, numbers: Floats, begin: int, end: int, or_equal: bool) -> int:
+    """The first of some rising numbers that is larger than a limit, or equals it where that will do."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if numbers[middle] > limit or (or_equal and numbers[middle] == limit):
+            end = middle
+        else:
+            begin = middle + 1
+    return end

@@ -1,0 +1,224 @@
+"""The relatives of points, nearest first, and how many others were counted before each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.evidence.base import unique_ids
+from equipoise.evidence.kernels.point_counts import (
+    GroupedCounts,
+    certain_counts,
+    count_points,
+    should_use_numba,
+)
+from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.prefilter import PairPrefilter, candidate_pairs
+from equipoise.io.dag import segment_indices, segment_offsets
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import Geometry, PointArray
+    from equipoise.types import Bools, Floats, Ids, Ints
+
+_SAMPLE = 512
+_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class PointTargets:
+    """The relatives of all points, one point after another, and the counts that grow as others are seen.
+
+    ``excess`` rises within a point and stands for the distance of the relative. ``tied`` counts a relative
+    itself until ``ranking`` takes it off.
+    """
+
+    screen: PairPrefilter
+    counts: Ints
+    starts: Ints
+    relatives: Ints
+    excess: Floats
+    above: Ints
+    tied: Ints
+    before: Ints
+    ids: Ids
+
+    @classmethod
+    def of(cls, points: PointArray, pairs: Ints, geometry: Geometry, ids: Ids) -> PointTargets:
+        """From (point, relative) positions in any order."""
+        screen = PairPrefilter.of(points, geometry)
+        excess = screen.excess(pairs[:, 0], pairs[:, 1])
+        order = _nearest_first(pairs, excess)
+        counts = np.bincount(pairs[:, 0], minlength=len(points))
+        above, tied, before = (np.zeros(len(pairs), dtype=np.int64) for _ in range(3))
+        relatives = pairs[order, 1]
+        return cls(screen, counts, segment_offsets(counts), relatives, excess[order], above, tied, before, ids)
+
+    @cached_property
+    def asking(self) -> Ints:
+        """The points that have relatives."""
+        return np.flatnonzero(self.counts)
+
+    @cached_property
+    def limits(self) -> Floats:
+        """The excess of the farthest relative of each point that has one."""
+        return self.excess[self.starts[1:][self.asking] - 1]
+
+    @cached_property
+    def id_order(self) -> Ints:
+        """The place of each id when they are in order."""
+        place = np.empty(len(self.ids), dtype=np.int64)
+        place[np.argsort(self.ids.astype(str), kind="stable")] = np.arange(len(self.ids))
+        return place
+
+    def left_by(self, screen: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
+        """About how many others the limit of each asking point leaves, judged by an even sample of them."""
+        asking, limits = self.asking[which], self.limits[which]
+        step = -(-len(self.counts) // _SAMPLE)
+        sample = screen.right[::step].T
+        left = np.empty(len(asking), dtype=np.int64)
+        for start in range(0, len(left), _ROWS):
+            part = slice(start, start + _ROWS)
+            scores = screen.asking(asking[part], limits[part]) @ sample
+            left[part] = np.count_nonzero(scores >= 0.0, axis=1) * step
+        return left
+
+    def items_of(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Where the relatives of some points stand in the columns, and whose they are: places in ``rows``."""
+        counts = self.counts[rows]
+        return segment_indices(self.starts[:-1][rows], counts), np.repeat(np.arange(len(rows)), counts)
+
+    def order_equals(self, tally: GroupedCounts, columns: Ints, owners: Ints, items: Ints) -> None:
+        """Of those that tie with a relative, count the ones that an order by id puts first.
+
+        The tally holds the excess of ``columns``, grouped as ``owners`` groups ``items``.
+        """
+        keys, _ = tally.places(owners, self.excess[items])
+        groups, members = np.unique(keys, return_inverse=True)
+        own = tally.own
+        place = np.minimum(np.searchsorted(groups, own), len(groups) - 1)
+        equal: Bools = groups[place] == own
+        by_id = GroupedCounts.of(place[equal], -self.id_order[columns[equal]])
+        self.before[items] += by_id.below(members, -self.id_order[self.relatives[items]])[0]
+
+    def ranking(self) -> Ranking:
+        """The counts as evidence; a relative ties with itself, which is no tie."""
+        pool = np.full(len(self.counts), len(self.counts) - 1, dtype=np.int64)
+        return Ranking.of_items(
+            self.ids,
+            self.counts,
+            gain=np.ones(len(self.relatives)),
+            above=self.above,
+            tied=self.tied - 1,
+            before=self.before,
+            depth=pool,
+            candidates=pool,
+        )
+
+
+def _nearest_first(pairs: Ints, excess: Floats) -> Ints:
+    """The order by point, then excess, then relative."""
+    order = np.argsort(excess)
+    # Two halves of 16 bits: integers so short are sorted by counting.
+    for shift in (0, 16):
+        half = (pairs[:, 0] >> shift).astype(np.uint16)
+        if shift == 0 or half.any():
+            order = order[np.argsort(half[order], kind="stable")]
+    ordered, far = pairs[order, 0], excess[order]
+    if ((ordered[1:] == ordered[:-1]) & (far[1:] == far[:-1])).any():
+        return np.lexsort((pairs[:, 1], excess, pairs[:, 0]))
+    return order
+
+
+# Rankings of points among themselves: where the relatives of each stand, nearest first.
+
+WIDE = 2048
+"""A point whose limit leaves more others than this is counted by buckets; looking at fewer is faster."""
+
+_FROM_POINTS_ROWS = 4096
+_WHOLE_ROWS = 16
+
+
+def ranking_among_points(
+    points: PointArray,
+    pairs: Ints,
+    geometry: Geometry,
+    *,
+    unit_ids: Any = None,
+    wide: int = WIDE,
+    compiled: bool | None = None,
+) -> Ranking:
+    """Where each point's relatives stand among all other points, by distance; exact, of full depth.
+
+    ``pairs`` are (point, relative) positions, each once. A point is no candidate of its own. ``wide`` and
+    ``compiled`` decide how, never what; left alone, numba counts many points where it is installed.
+
+    >>> from equipoise.geometry.spaces import geometry
+    >>> line = np.array([[0.0], [1.0], [3.0]])
+    >>> ranking_among_points(line, np.array([[0, 2], [2, 1]]), geometry("euclidean")).ranks
+    array([2., 1.])
+    """
+    relatives = PointTargets.of(points, pairs, geometry, unique_ids(unit_ids, len(points)))
+    if should_use_numba(len(points), compiled):
+        count_points(relatives, wide)
+    else:
+        _count_plainly(relatives, wide)
+    return relatives.ranking()
+
+
+def _count_plainly(relatives: PointTargets, wide: int) -> None:
+    """Fill in the counts by numpy alone."""
+    fine, coarse = relatives.screen, relatives.screen.single()
+    left = relatives.left_by(fine)
+    whole = left > wide
+    enough = np.zeros_like(whole) if coarse is None else (relatives.left_by(coarse) <= left) & ~whole
+    for screen, rows in ((coarse, enough), (fine, ~enough & ~whole)):
+        for part in _parts(relatives.asking[rows], _FROM_POINTS_ROWS):
+            _look_near(relatives, part, screen or fine)
+    for part in _parts(relatives.asking[whole], _WHOLE_ROWS):
+        _look_everywhere(relatives, part)
+
+
+def _parts(rows: Ints, size: int) -> list[Ints]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _look_near(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
+    """Count what a screen leaves of the others."""
+    limits = relatives.limits[np.searchsorted(relatives.asking, rows)]
+    for places, columns in candidate_pairs(screen, rows, limits):
+        _count(relatives, rows, places, columns)
+
+
+def _look_everywhere(relatives: PointTargets, rows: Ints) -> None:
+    """Count most of the others by their buckets, and look at the rest."""
+    screen = relatives.screen
+    scores = screen.asking(rows, np.zeros(len(rows))) @ screen.right.T
+    np.negative(scores, out=scores)
+    places, columns = [], []
+    for place, row in enumerate(rows.tolist()):
+        scores[place, row] = scores[place].max()
+        own = slice(relatives.starts[row], relatives.starts[row + 1])
+        slack = 2.0 * float(screen.slack[row]) * screen.reach
+        limits = screen.raised(relatives.excess[own])
+        sure, unsure = certain_counts(scores[place], limits, slack + float((limits - relatives.excess[own]).max()))
+        relatives.above[own] += sure
+        places.append(np.full(len(unsure), place))
+        columns.append(unsure)
+    _count(relatives, rows, np.concatenate(places), np.concatenate(columns))
+
+
+def _count(relatives: PointTargets, rows: Ints, places: Ints, columns: Ints) -> None:
+    """Add some of the others to the counts, by their distances; none of them may come twice."""
+    others = rows[places] != columns
+    places, columns = places[others], columns[others]
+    tally = GroupedCounts.of(places, relatives.screen.excess(rows[places], columns))
+    items, owners = relatives.items_of(rows)
+    below, equal = tally.below(owners, relatives.excess[items])
+    relatives.above[items] += below
+    relatives.tied[items] += equal
+    shared = equal > 1
+    if shared.any():
+        relatives.order_equals(tally, columns, owners[shared], items[shared])

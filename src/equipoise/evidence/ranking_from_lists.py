@@ -1,0 +1,576 @@
+"""Rankings from judgements and runs: dicts of dicts, or files that hold them."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
+from equipoise.evidence.base import unique_ids
+from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
+from equipoise.types import Bools, Floats, Ids, Ints
+
+# Rows of ids of unequal length, laid out as one matrix.
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedIds:
+    """Rows of unequal length in one matrix; whatever lies beyond a row's length is filler."""
+
+    cells: NDArray[Any]
+    lengths: Ints
+    largest: int = -1
+    """The largest whole number among the cells; -1 where they are names."""
+
+    @property
+    def inside(self) -> Bools:
+        """Which cells belong to a row."""
+        return np.arange(self.cells.shape[1]) < self.lengths[:, None]
+
+
+def as_ragged_ids(value: Any, what: str) -> RaggedIds:
+    """A matrix of ids, or a sequence of rows; negative integers are filler, as faiss writes it."""
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iu":
+        return _without_filler(value.astype(np.int64, copy=False))
+    if isinstance(value, np.ndarray) and value.ndim != 2 and value.dtype != object:
+        raise ShapeError(f"the {what} are an array of {value.ndim} dimension(s); 2 are needed", hint="one row a unit")
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ShapeError(f"the {what} are a {type(value).__name__}, not rows of ids", hint="one row a unit")
+    rows = [_row(row, unit, what) for unit, row in enumerate(value)]
+    whole = all(row.dtype != object or len(row) == 0 for row in rows)
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    if whole:
+        cells: NDArray[Any] = np.full((len(rows), width), -1, dtype=np.int64)
+    else:
+        cells = np.full((len(rows), width), "", dtype=object)
+    for unit, row in enumerate(rows):
+        cells[unit, : len(row)] = row if whole else row.astype(str)
+    return _without_filler(cells) if whole else RaggedIds(cells, lengths)
+
+
+def _without_filler(cells: Ints) -> RaggedIds:
+    # Read as unsigned, a negative number is larger than any other: one look finds both filler and largest.
+    largest = int(cells.view(np.uint64).max(initial=0))
+    if largest < 1 << 63:
+        return RaggedIds(cells, np.full(len(cells), cells.shape[1], dtype=np.int64), largest)
+    kept = cells >= 0
+    lengths = kept.sum(axis=1)
+    if not (kept == (np.arange(cells.shape[1]) < lengths[:, None])).all():
+        cells = np.take_along_axis(cells, np.argsort(~kept, axis=1, kind="stable"), axis=1)
+    return RaggedIds(cells, lengths, int(cells.max(initial=0)))
+
+
+def _row(row: Any, unit: int, what: str) -> NDArray[Any]:
+    """One row of ids; whole numbers stay numbers, anything else is a name."""
+    try:
+        array = np.asarray(row)
+    except ValueError:
+        array = np.empty(())
+    if array.ndim != 1:
+        raise ShapeError(f"row {unit} of the {what} is not a list of ids", hint="one row of ids a unit")
+    if array.dtype.kind in "iu" and (array.size == 0 or array.max() <= np.iinfo(np.int64).max):
+        return array.astype(np.int64)
+    return np.array([str(each) for each in row], dtype=object)
+
+
+def check_gains(gains: Any, truth: RaggedIds) -> Floats:
+    """The gains beside the relevant ids; 1 where none were given."""
+    if gains is None:
+        return np.ones(truth.cells.shape)
+    return values_for_ids(gains, truth, "gains", "relevant ids")
+
+
+def values_for_ids(values: Any, rows: RaggedIds, what: str, of: str) -> Floats:
+    """Numbers that belong to the cells of ``rows``, in the same layout."""
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        matrix = values.astype(np.float64, copy=False)
+    else:
+        matrix = np.zeros(rows.cells.shape)
+        for unit, row in enumerate(values):
+            if unit >= len(matrix) or np.shape(row) != (rows.lengths[unit],):
+                raise ShapeError(f"row {unit} of the {what} does not fit the {of}", hint="one number an id")
+            matrix[unit, : len(row)] = row
+    if matrix.shape != rows.cells.shape:
+        raise ShapeError(f"the {what} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number an id")
+    return matrix
+
+
+# Rankings from arrays of retrieved and relevant ids, or from ranks that are already known.
+
+_TABLE_SLOTS = 1 << 18
+"""Slots of the position table: it should stay in the second-level cache."""
+
+
+def ranking_from_lists(
+    retrieved: Any,
+    relevant: Any,
+    *,
+    scores: Any = None,
+    gains: Any = None,
+    unit_ids: Any = None,
+    corpus_size: int | None = None,
+) -> Ranking:
+    """See ``Ranking.from_lists``."""
+    lists, truth = as_ragged_ids(retrieved, "retrieved ids"), as_ragged_ids(relevant, "relevant ids")
+    if len(lists.cells) != len(truth.cells):
+        raise ShapeError(
+            f"{len(lists.cells)} lists were retrieved for {len(truth.cells)} units",
+            hint="give one row of retrieved ids a unit",
+        )
+    units = unique_ids(unit_ids, len(lists.cells))
+    gain = check_gains(gains, truth)
+    values = None if scores is None else _from_lists_scores(scores, lists, units)
+    if values is not None:
+        lists, values = _best_first(lists, values)
+    codes, wanted, span = _codes(lists, truth)
+    places = _places(codes, lists, wanted, truth, span, units)
+    found = np.where(places >= 0, places, NOT_RETRIEVED)
+    tied, before = np.zeros_like(found), np.zeros_like(found)
+    if values is not None:
+        found, tied, before = _ties(values, lists, found, truth)
+    depth = lists.lengths
+    kept = truth.inside & (gain > 0)
+    return Ranking.of_items(
+        units,
+        kept.sum(axis=1),
+        gain=gain[kept],
+        above=found[kept],
+        tied=tied[kept],
+        before=before[kept],
+        depth=depth,
+        candidates=None if corpus_size is None else candidate_counts(corpus_size, depth),
+    )
+
+
+def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
+    """See ``Ranking.from_ranks``."""
+    array = np.asarray(ranks)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ShapeError("ranks must be one whole number a unit", hint="for example [2, 1, 5]")
+    wrong = (array < 1) | (array > candidates)
+    if wrong.any():
+        raise InputError(
+            f"rank {array[wrong][0]} does not lie between 1 and the {candidates} candidates",
+            hint="ranks start at 1",
+        )
+    count = len(array)
+    pool = np.full(count, candidates, dtype=np.int64)
+    return Ranking.of_items(
+        unique_ids(unit_ids, count),
+        np.ones(count, dtype=np.int64),
+        gain=np.ones(count),
+        above=array.astype(np.int64) - 1,
+        tied=np.zeros(count, dtype=np.int64),
+        depth=pool,
+        candidates=pool,
+    )
+
+
+def _from_lists_scores(scores: Any, lists: RaggedIds, units: Ids) -> Floats:
+    values = values_for_ids(scores, lists, "scores", "retrieved ids")
+    if np.isnan(values[lists.inside]).any():
+        row = int(np.flatnonzero((np.isnan(values) & lists.inside).any(axis=1))[0])
+        raise NotFiniteError(f"unit {units[row]} has a score that is no number", hint="drop items without a score")
+    return values
+
+
+def _best_first(lists: RaggedIds, values: Floats) -> tuple[RaggedIds, Floats]:
+    """The lists in falling order of their scores."""
+    if lists.inside.all() and (values[:, 1:] <= values[:, :-1]).all():
+        return lists, values
+    values = np.where(lists.inside, values, -np.inf)
+    order = np.lexsort((lists.inside * -1, -values), axis=1)
+    cells = np.take_along_axis(lists.cells, order, 1)
+    return replace(lists, cells=cells), np.take_along_axis(values, order, 1)
+
+
+def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
+    """Ids as small whole numbers; filler becomes the number just beyond them."""
+    if lists.cells.dtype.kind in "iu" and truth.cells.dtype.kind in "iu":
+        span = max(lists.largest, truth.largest) + 1
+        if span <= 8 * _TABLE_SLOTS:
+            return _filled(lists, span), _filled(truth, span), span
+    kept = np.concatenate([rows.cells[rows.inside].astype(_common(lists, truth)) for rows in (lists, truth)])
+    names, code = np.unique(kept, return_inverse=True)
+    split = int(lists.lengths.sum())
+    codes = []
+    for rows, part in ((lists, code[:split]), (truth, code[split:])):
+        cells = np.full(rows.cells.shape, len(names), dtype=np.int64)
+        cells[rows.inside] = part
+        codes.append(cells)
+    return codes[0], codes[1], len(names)
+
+
+def _common(lists: RaggedIds, truth: RaggedIds) -> Any:
+    return np.int64 if lists.cells.dtype.kind == truth.cells.dtype.kind == "i" else str
+
+
+def _filled(rows: RaggedIds, span: int) -> Ints:
+    if (rows.lengths == rows.cells.shape[1]).all():
+        return rows.cells
+    return np.where(rows.inside, rows.cells, span)
+
+
+def _places(codes: Ints, lists: RaggedIds, wanted: Ints, truth: RaggedIds, span: int, units: Ids) -> Ints:
+    """Where each wanted id stands in its unit's list, -1 where it does not.
+
+    The ids of a few lists are written into a table by position; what is read back tells both where
+    the wanted ones stand and whether an id stood twice. The table is never cleared: an entry counts
+    only if the list holds the wanted id at that very place.
+    """
+    count, width = codes.shape
+    step = max(1, _TABLE_SLOTS // (span + 1))
+    small = np.int16 if width <= np.iinfo(np.int16).max else np.int32
+    table = np.zeros(step * (span + 1), dtype=small)
+    shift = (np.arange(step) * (span + 1))[:, None]
+    column = np.tile(np.arange(width, dtype=small), step)
+    places = np.full(wanted.shape, -1, dtype=np.int64)
+    if width == 0:
+        return places
+    for start in range(0, count, step):
+        block = codes[start : start + step]
+        asked = wanted[start : start + step]
+        slots = (block + shift[: len(block)]).reshape(-1)
+        position = column[: slots.size]
+        table[slots] = position
+        overwritten = table.take(slots, mode="clip") != position  # clip: every slot is known to be inside
+        if overwritten.any():
+            _refuse_repeats(lists, units, start, overwritten, block, span)
+        place = table[asked + shift[: len(block)]].astype(np.int64)
+        there = (np.take_along_axis(block, place, axis=1) == asked) & (asked != span)
+        places[start : start + step] = np.where(there, place, -1)
+    ordered = np.sort(np.where(truth.inside, wanted, -1 - np.arange(wanted.shape[1])), axis=1)
+    double = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if double.any():
+        raise _listed_twice(truth, units, int(np.flatnonzero(double)[0]), "relevant")
+    return places
+
+
+def _refuse_repeats(lists: RaggedIds, units: Ids, start: int, overwritten: Bools, block: Ints, span: int) -> None:
+    """An id that stood twice overwrote its own entry; filler may."""
+    rows = (overwritten.reshape(block.shape) & (block != span)).any(axis=1)
+    if rows.any():
+        raise _listed_twice(lists, units, start + int(np.flatnonzero(rows)[0]), "retrieved")
+
+
+def _listed_twice(rows: RaggedIds, units: Ids, row: int, what: str) -> DuplicateError:
+    names, times = np.unique(rows.cells[row, : rows.lengths[row]], return_counts=True)
+    return DuplicateError(
+        f"unit {units[row]} lists the {what} id {names[times > 1][0]} twice",
+        hint="each id may stand once a unit",
+    )
+
+
+def _ties(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
+    """Above, tied and before of each wanted place, when scores may be equal; lists are best first."""
+    zeros = np.zeros_like(found)
+    same = (values[:, 1:] == values[:, :-1]) & lists.inside[:, 1:]
+    if not same.any():
+        return found, zeros, zeros
+    width = values.shape[1]
+    column = np.broadcast_to(np.arange(width), values.shape)
+    edge = np.ones((len(values), 1), dtype=bool)
+    opens = np.where(np.hstack([edge, ~same]), column, 0)
+    closes = np.where(np.hstack([~same, edge]), column, width)
+    first = np.maximum.accumulate(opens, axis=1)
+    last = np.minimum.accumulate(closes[:, ::-1], axis=1)[:, ::-1]
+    there = (found != NOT_RETRIEVED) & truth.inside
+    place = np.where(there, found, 0)
+    above = np.where(there, np.take_along_axis(first, place, 1), NOT_RETRIEVED)
+    end = np.where(there, np.take_along_axis(last, place, 1), 0)
+    tied = np.where(there, end - above, 0)
+    before = zeros.copy()
+    for unit, item in np.argwhere(tied > 0):
+        own = str(truth.cells[unit, item])
+        equals = lists.cells[unit, above[unit, item] : end[unit, item] + 1]
+        before[unit, item] = sum(str(each) > own for each in equals)
+    return above, tied, before
+
+
+Qrels = Mapping[str, Mapping[str, float]]
+Scores = Mapping[str, Mapping[str, float]]
+
+_NAMED = (Mapping, str, Path)
+_BLOCK_SCORES = 1 << 16
+_BLOCK_UNITS = 256
+"""Units looked at together: as many as fill the one, or this many if their lists are long."""
+_MOST_SCORES = 1 << 20
+_STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
+"""Scores and units of a streamed run that are in memory at a time."""
+
+Counted = tuple[Ints, Floats, Ints, Ints, Ints]
+"""Counts of a few units, and gains, above, tied and before of their relevant items."""
+
+
+def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+    """See ``Ranking.from_runs``."""
+    if not isinstance(qrels, _NAMED) and not isinstance(run, _NAMED):
+        return ranking_from_lists(run, qrels, corpus_size=corpus_size)
+    judgements = _judgements(qrels)
+    units = list(judgements)
+    if not units:
+        raise InputError("the judgements hold no unit at all", hint="check the qrels")
+    if isinstance(run, str | Path):
+        ranking = streamed_ranking(judgements, run, corpus_size=corpus_size)
+        if ranking is not None:
+            return ranking
+    scores = _scores(run)
+    empty: Mapping[str, float] = {}
+    lists = [scores.get(unit, empty) for unit in units]
+    try:
+        depth = np.fromiter(map(len, lists), np.int64, len(lists))
+    except TypeError as error:
+        raise _explained(units, [], lists) from error
+    parts = [
+        _count(units[part], [judgements[unit] for unit in units[part]], lists[part], depth[part])
+        for part in _blocks(depth)
+    ]
+    unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
+    return _joined(units, depth, parts, corpus_size, unknown)
+
+
+def streamed_ranking(
+    judgements: Qrels, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
+) -> Ranking | None:
+    """The ranking of a TREC run file in memory that its size does not change, or None.
+
+    Only a block of lists is in memory at a time, beside the judgements and the counts. None where the lines
+    of a query are not contiguous, the file has another format, or anything in it is wrong: then the whole
+    file has to be read. The ranking is the same.
+    """
+    from equipoise.io.run_files import runs_stream_run
+    from equipoise.io.text import NotStreamableError
+
+    stream = _Stream(judgements)
+    try:
+        for unit, scores in runs_stream_run(path, tag=tag):
+            if not stream.add(unit, scores):
+                return None
+        return stream.ranking(corpus_size)
+    except (NotStreamableError, InputError):
+        return None
+
+
+class _Stream:
+    """Lists that come one at a time, counted block by block."""
+
+    def __init__(self, judgements: Qrels) -> None:
+        self.judgements = judgements
+        self.place_of = {unit: place for place, unit in enumerate(judgements)}
+        self.places = array("q")
+        """The position of each unit of the run among the judgements, in the order of the run."""
+        self.seen = np.zeros(len(judgements), dtype=bool)
+        self.unknown: set[str] = set()
+        self.depth = array("q")
+        self.parts: list[Counted] = []
+        self.units: list[str] = []
+        self.lists: list[Mapping[str, float]] = []
+        self.widest = 0
+
+    def add(self, unit: str, scores: Mapping[str, float]) -> bool:
+        """Take one more list; False if there was one of this unit before."""
+        place = self.place_of.get(unit)
+        if place is None:
+            if unit in self.unknown:
+                return False
+            self.unknown.add(unit)
+            return True
+        if self.seen[place]:
+            return False
+        self.seen[place] = True
+        self._put(unit, place, scores)
+        return True
+
+    def ranking(self, corpus_size: int | None) -> Ranking:
+        """The ranking of all judged units, in the order of the judgements."""
+        units = list(self.judgements)
+        for place in np.flatnonzero(~self.seen).tolist():
+            self._put(units[place], place, {})
+        self._count()
+        places, depth = np.array(self.places), np.array(self.depth)
+        in_run_order = [units[place] for place in self.places]
+        ranking = _joined(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
+        same_order = bool((places[1:] > places[:-1]).all())
+        return ranking if same_order else ranking.take(np.argsort(places))
+
+    def _put(self, unit: str, place: int, scores: Mapping[str, float]) -> None:
+        widest = max(self.widest, len(scores))
+        if widest * (len(self.units) + 1) > _STREAM_SCORES or len(self.units) == _STREAM_UNITS:
+            self._count()
+            widest = len(scores)
+        self.widest = widest
+        self.places.append(place)
+        self.depth.append(len(scores))
+        self.units.append(unit)
+        self.lists.append(scores)
+
+    def _count(self) -> None:
+        if self.units:
+            judged = [self.judgements[unit] for unit in self.units]
+            depth = np.array(self.depth[-len(self.units) :], dtype=np.int64)
+            self.parts.append(_count(self.units, judged, self.lists, depth))
+        self.units, self.lists, self.widest = [], [], 0
+
+
+def _joined(
+    units: list[str],
+    depth: Ints,
+    parts: list[Counted],
+    corpus_size: int | None,
+    unknown_units: tuple[str, ...],
+) -> Ranking:
+    counts, gain, above, tied, before = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Ranking.of_items(
+        np.array(units, dtype=object),
+        counts,
+        gain=gain,
+        above=above,
+        tied=tied,
+        before=before,
+        depth=depth,
+        candidates=None if corpus_size is None else candidate_counts(corpus_size, depth),
+        unknown_units=unknown_units,
+    )
+
+
+def _judgements(qrels: Any) -> Qrels:
+    if isinstance(qrels, str | Path):
+        from equipoise.io.run_files import read_qrels
+
+        return read_qrels(qrels)
+    return _mapping(qrels, "judgements", "{unit: {item: gain}}")
+
+
+def _scores(run: Any) -> Scores:
+    if isinstance(run, str | Path):
+        from equipoise.io.run_files import read_run
+
+        return read_run(run)
+    return _mapping(run, "run", "{unit: {item: score}}")
+
+
+def _mapping(value: Any, what: str, form: str) -> Mapping[str, Mapping[str, float]]:
+    if not isinstance(value, Mapping):
+        raise InputError(
+            f"the {what}: a {type(value).__name__} is no dict of dicts",
+            hint=f"give {form}, a path, or use Ranking.from_lists for arrays",
+        )
+    return value
+
+
+def _blocks(depth: Ints) -> Iterator[slice]:
+    """Runs of units whose padded matrix of scores stays within the block size."""
+    start, widest = 0, 0
+    for unit, width in enumerate(depth.tolist()):
+        widest = max(widest, width)
+        units = unit + 1 - start
+        full = _BLOCK_SCORES if units > _BLOCK_UNITS else _MOST_SCORES
+        if widest * units > full and units > 1:
+            yield slice(start, unit)
+            start, widest = unit, width
+    yield slice(start, len(depth))
+
+
+def _count(
+    units: list[str], judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
+) -> Counted:
+    """Counts, gains, above, tied and before of the relevant items of a few units."""
+    try:
+        matrix, found, gains = _gather(judged, lists, depth)
+    except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
+        raise _explained(units, judged, lists) from error
+    sizes = np.fromiter(map(len, judged), np.int64, len(judged))
+    if np.isnan(gains).any() or np.count_nonzero(np.isnan(matrix)) > matrix.size - depth.sum():
+        raise _explained(units, judged, lists)
+    relevant = gains > 0
+    counts = sizes
+    if not relevant.all():
+        found, gains = found[relevant], gains[relevant]
+        unit = np.repeat(np.arange(len(judged)), sizes)
+        counts = np.bincount(unit[relevant], minlength=len(judged)).astype(np.int64)
+    above, tied = count_above_and_tied(matrix, found, counts)
+    above[np.isnan(found)] = NOT_RETRIEVED
+    return counts, gains, above, tied, _before(judged, lists, counts, found, tied)
+
+
+def _gather(
+    judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """The lists as rows of a matrix (NaN where one has ended), the judged items' scores, the gains.
+
+    Reading floats out of dicts is what all the time goes into: ``struct`` does it fastest, and
+    looking up the judged items right after finds the dict still in the cache.
+    """
+    widest = int(depth.max(initial=0))
+    matrix = np.full((len(lists), widest), np.nan)
+    found: list[float | None] = []
+    gains: list[float] = []
+    writers = {width: struct.Struct(f"{width}d").pack_into for width in set(depth.tolist())}
+    buffer, offset = matrix.data, 0
+    for items, row, width in zip(judged, lists, depth.tolist(), strict=True):
+        writers[width](buffer, offset, *row.values())
+        found.extend(map(row.get, items))
+        gains.extend(items.values())
+        offset += widest * matrix.itemsize
+    # None, for an item that was not retrieved, becomes NaN.
+    return matrix, np.array(found, dtype=np.float64), np.array(gains, dtype=np.float64)
+
+
+def _before(
+    judged: list[Mapping[str, float]],
+    lists: list[Mapping[str, float]],
+    counts: Ints,
+    thresholds: Floats,
+    tied: Ints,
+) -> Ints:
+    """For each tied item, the equals whose id sorts after its own: trec_eval puts those first."""
+    before = np.zeros_like(tied)
+    if not tied.any():
+        return before
+    first = np.cumsum(counts) - counts
+    unit_of = np.repeat(np.arange(len(counts)), counts)
+    for unit in np.unique(unit_of[tied > 0]):
+        own = [item for item, gain in judged[unit].items() if gain > 0]
+        places: dict[float, dict[str, int]] = {}
+        for index in np.flatnonzero(tied[first[unit] : first[unit] + counts[unit]]) + first[unit]:
+            score = float(thresholds[index])
+            if score not in places:
+                equals = sorted((item for item, s in lists[unit].items() if s == score), key=str, reverse=True)
+                places[score] = {item: place for place, item in enumerate(equals)}
+            before[index] = places[score][own[index - first[unit]]]
+    return before
+
+
+def _explained(units: list[str], judged: list[Any], lists: list[Any]) -> InputError:
+    """The error for the first row that is no dict, or the first score or gain that is no number."""
+    for what, rows in (("score", lists), ("gain", judged)):
+        for unit, row in zip(units, rows, strict=False):
+            if not isinstance(row, Mapping):
+                return InputError(
+                    f"the {what}s of unit {unit!r} are a {type(row).__name__}, not a dict",
+                    hint=f"give {{unit: {{item: {what}}}}}",
+                )
+            for item, value in row.items():
+                if not _is_number(value):
+                    return NotFiniteError(
+                        f"the {what} of item {item!r} for unit {unit!r} is {value!r}, which is no number",
+                        hint=f"every {what} must be a number; leave out items that have none",
+                    )
+    return InputError("a score or a gain is no number", hint="scores and gains are floats")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, str) and not np.isnan(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False

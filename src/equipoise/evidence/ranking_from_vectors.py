@@ -1,0 +1,434 @@
+"""Rankings at full depth over a corpus of shards: every shard counts for itself, and counts are added.
+
+What the product of matrices cannot tell from a limit is scored pair by pair, so ranks and ties are those of
+the vectors themselves, the same however the corpus is cut; see ``geometry.tiles``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import InputError, ShapeError
+from equipoise.evidence.base import to_numpy, unique_ids
+from equipoise.evidence.kernels.rank_counts import count_above, count_above_and_tied
+from equipoise.evidence.kernels.rank_counts_gpu import count_thresholds_gpu
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.ranking_from_lists import as_ragged_ids, check_gains
+from equipoise.geometry import distances
+from equipoise.geometry.base import Geometry, PointArray, Validity
+from equipoise.geometry.sharded_search import (
+    QUERIES_AT_ONCE,
+    CorpusTile,
+    MapFunction,
+    PreparedQueries,
+    map_in_order,
+    round_down,
+    tiles,
+)
+from equipoise.geometry.shards import Shard, Shards
+from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.io.dag import segment_offsets
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ints
+
+# Rankings at full depth, block by block: from two matrices of vectors, or from blocks of scores.
+
+_BLOCK_BYTES = 64 << 20
+
+Blocks = Iterable[tuple[slice, NDArray[Any]]]
+"""Rows of queries, and their scores against the whole corpus; a block may be written over."""
+
+
+def ranking_from_embeddings(
+    queries: Any,
+    corpus: Any,
+    relevant: Any,
+    *,
+    geometry: str | Geometry = "cosine",
+    exclude: Any = None,
+    gains: Any = None,
+    unit_ids: Any = None,
+    block_bytes: int | None = None,
+    device: Any = None,
+) -> Ranking:
+    """See ``Ranking.from_embeddings``."""
+    from equipoise.geometry.search import score_blocks
+
+    queries, corpus = to_numpy(queries), to_numpy(corpus)
+    asked = RelevantRows.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
+    if device is None:
+        blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes or _BLOCK_BYTES)
+        found = asked.ranked(blocks, unit_ids)
+    else:
+        found = asked.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
+    return replace(found, invalid_points=_from_embeddings_complaints(geometry, queries, corpus))
+
+
+def ranking_from_blocks(
+    blocks: Blocks,
+    relevant: Any,
+    *,
+    units: int,
+    corpus: int,
+    exclude: Any = None,
+    gains: Any = None,
+    unit_ids: Any = None,
+) -> Ranking:
+    """See ``Ranking.from_blocks``."""
+    return RelevantRows.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
+
+
+def _from_embeddings_complaints(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
+    """What is wrong with points that could be ranked all the same, such as vectors without a direction."""
+    from equipoise.geometry.spaces import geometry as named
+
+    checked = {"queries": named(geometry).check(queries), "corpus": named(geometry).check(corpus)}
+    return "; ".join(f"{what}: {validity}" for what, validity in checked.items() if not validity.ok)
+
+
+@dataclass(frozen=True)
+class RelevantRows:
+    """Which rows of a corpus are relevant to each unit, and which one is no candidate (-1: none)."""
+
+    rows: Ints
+    counts: Ints
+    gain: Floats
+    hidden: Ints
+    corpus: int
+
+    @classmethod
+    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> RelevantRows:
+        """Checked rows, one list a query; gains of 0 and below are not relevant."""
+        rows = as_ragged_ids(_one_a_query(relevant), "relevant rows")
+        if len(rows.cells) != units:
+            raise ShapeError(f"there are relevant rows for {len(rows.cells)} of {units} queries", hint="one a query")
+        gain = check_gains(gains, rows)
+        kept = rows.inside & (gain > 0)
+        flat, counts = rows.cells[kept], kept.sum(axis=1)
+        if flat.dtype.kind not in "iu":
+            raise InputError("relevant rows must be row numbers", hint="for example [[3, 7], [0]]")
+        if flat.size and flat.max() >= corpus:
+            raise InputError(f"relevant row {flat.max()} is not in the corpus", hint=f"rows are 0 to {corpus - 1}")
+        hidden = _hidden(exclude, units, corpus)
+        both = np.repeat(hidden, counts) == flat
+        if both.any():
+            unit = int(np.repeat(np.arange(units), counts)[both][0])
+            raise InputError(
+                f"the relevant row of query {unit} is excluded as well",
+                hint="a unit is no candidate of its own",
+            )
+        return cls(flat, counts, gain[kept], hidden, corpus)
+
+    def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
+        """Where the relevant rows stand among the scores of all rows, which come in blocks of units."""
+        starts = segment_offsets(self.counts)
+        above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
+        for part, scores in blocks:
+            own, hidden = self.counts[part], self.hidden[part]
+            items = slice(starts[part.start], starts[part.start] + int(own.sum()))
+            masked = np.flatnonzero(hidden >= 0)
+            scores[masked, hidden[masked]] = np.nan
+            row = np.repeat(np.arange(len(own)), own)
+            limit = scores[row, self.rows[items]]
+            above[items], tied[items] = count_above_and_tied(scores, limit, own)
+            for item in np.flatnonzero(tied[items] > 0):
+                names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
+                before[items.start + item] = int((names > str(self.rows[items][item])).sum())
+        return self.counted(above, tied, before, unit_ids)
+
+    def ranked_on(
+        self,
+        device: Any,
+        queries: NDArray[Any],
+        corpus: NDArray[Any],
+        geometry: str | Geometry,
+        block_bytes: int | None,
+        unit_ids: Any,
+    ) -> Ranking:
+        """The same, with scores that are made and counted on a device."""
+
+        from equipoise.geometry.gpu_search import GpuSearch
+
+        search, left = GpuSearch.of(queries, corpus, geometry, device, "full")
+        counts = gpu_rank_counts(search, left, self.rows, self.counts, self.hidden, block_bytes)
+        return self.counted(*counts, unit_ids)
+
+    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
+        """The evidence from counts that were made elsewhere, in the order of the rows."""
+        pool = self.corpus - (self.hidden >= 0)
+        return Ranking.of_items(
+            unique_ids(unit_ids, len(self.counts)),
+            self.counts,
+            gain=self.gain,
+            above=above,
+            tied=tied,
+            before=before,
+            depth=pool,
+            candidates=pool,
+        )
+
+
+def _one_a_query(relevant: Any) -> Any:
+    """A flat array or list of row numbers is one relevant row a query."""
+    flat = np.ndim(relevant) == 1 if isinstance(relevant, np.ndarray) else all(map(np.isscalar, relevant))
+    return np.asarray(relevant)[:, None] if flat else relevant
+
+
+def _hidden(exclude: Any, units: int, corpus: int) -> Ints:
+    hidden = np.full(units, -1, dtype=np.int64) if exclude is None else np.asarray(exclude, dtype=np.int64)
+    if hidden.shape != (units,):
+        raise ShapeError(f"exclude has shape {hidden.shape}; one corpus row a query is needed", hint="-1 for none")
+    if hidden.max(initial=-1) >= corpus:
+        raise InputError(f"row {hidden.max()} cannot be excluded: the corpus has {corpus}", hint="-1 for none")
+    return hidden
+
+
+# Rankings at full depth from vectors on a GPU: the scores are made and counted there, only counts travel.
+
+
+def gpu_rank_counts(
+    search: Any, queries: Any, rows: Ints, counts: Ints, hidden: Ints, block_bytes: int | None = None
+) -> tuple[Ints, Ints, Ints]:
+    """For each relevant row: how many candidates of its unit are above, tied, and tied but first by id.
+
+    ``rows`` are the relevant corpus rows, ``counts`` how many each unit has, ``hidden`` the row that is no
+    candidate of it (-1: none).
+    """
+    from equipoise.geometry.gpu_search import index_tensor
+
+    starts = segment_offsets(counts)
+    above, tied, before = (np.zeros(len(rows), dtype=np.int64) for _ in range(3))
+    for part, scores in search.blocks(queries, block_bytes):
+        own = counts[part]
+        items = slice(int(starts[part.start]), int(starts[part.start]) + int(own.sum()))
+        masked = np.flatnonzero(hidden[part] >= 0)
+        scores[index_tensor(masked, scores.device), index_tensor(hidden[part][masked], scores.device)] = np.nan
+        row = np.repeat(np.arange(len(own)), own)
+        limit = scores[index_tensor(row, scores.device), index_tensor(rows[items], scores.device)]
+        found, equal = count_thresholds_gpu(scores, index_tensor(row, scores.device), limit)
+        above[items], tied[items] = found.cpu().numpy(), equal.cpu().numpy() - 1
+        for item, first in _earlier(scores, row, rows[items], limit, np.flatnonzero(tied[items] > 0)):
+            before[items.start + item] = first
+    return above, tied, before
+
+
+def ranking_from_points_on(
+    device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: Any = None
+) -> Ranking:
+    """What ``ranking_from_points`` gives, from products on a device instead of the distances themselves.
+
+    Relatives nearly as far as another point may change places with it: a product rounds, and distances that
+    nearly agree are told apart only by the host.
+    """
+    from equipoise.geometry.gpu_search import GpuSearch
+
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    rows, counts = pairs[order, 1], np.bincount(pairs[:, 0], minlength=len(points))
+    search, left = GpuSearch.of(points, points, geometry, device, "full")
+    above, tied, before = gpu_rank_counts(search, left, rows, counts, np.arange(len(points)))
+    pool = np.full(len(points), len(points) - 1, dtype=np.int64)
+    return Ranking.of_items(
+        unique_ids(unit_ids, len(points)),
+        counts,
+        gain=np.ones(len(rows)),
+        above=above,
+        tied=tied,
+        before=before,
+        depth=pool,
+        candidates=pool,
+    )
+
+
+def _earlier(scores: Any, row: Ints, rows: Ints, limit: Any, items: Ints) -> Iterator[tuple[int, int]]:
+    """Of tied items: how many others an order by id puts first."""
+    for item in items.tolist():
+        equal = (scores[int(row[item])] == limit[item]).nonzero()[:, 0].cpu().numpy().astype(str)
+        yield item, int((equal > str(rows[item])).sum())
+
+
+_TAKEN_AT_ONCE = 4096
+
+
+def ranking_from_shards(
+    queries: Any,
+    corpus: Any,
+    relevant: Any,
+    *,
+    geometry: str | Geometry = "cosine",
+    exclude: Any = None,
+    gains: Any = None,
+    unit_ids: Any = None,
+    threads: int = 1,
+    over: MapFunction | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Ranking:
+    """The full-depth ranks of the relevant rows of a corpus that need not fit into memory.
+
+    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes; ``threads``, ``over`` and ``progress`` are those
+    of ``nearest_in_shards``, all else is that of ``Ranking.from_embeddings``.
+
+    >>> ranking_from_shards([[1.0, 0.0]], [[[0.0, 1.0]], [[1.0, 0.1], [1.0, 0.0]]], [1], geometry="dot").tied
+    array([1])
+    """
+    shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
+    points = to_numpy(queries)
+    wanted = RelevantRows.of(relevant, gains, exclude, units=len(points), corpus=len(shards))
+    asked = PreparedQueries.of(points, geometry, shards.dims, shards.dtype)
+    limits = TargetScores.of(asked, shards, wanted.counts, wanted.rows)
+    counts = ShardCounts.none(len(wanted.rows))
+    done = 0
+    for shard, found in map_in_order(partial(count_shard, asked, limits), shards.split().parts, threads, over):
+        counts += found
+        done += len(shard)
+        if progress is not None:
+            progress(done)
+    # A relevant row has met itself, which is no tie.
+    counts = replace(counts, tied=counts.tied - 1)
+    counts -= limits.hidden(asked, shards, wanted.hidden)
+    made = wanted.counted(counts.above, counts.tied, counts.before, unit_ids)
+    return replace(made, invalid_points=_complaints(geometry, points, len(shards), counts.zeros))
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCounts:
+    """For each relevant row: how many others score above it, how many tie, how many of these go first by id.
+
+    ``zeros`` are the corpus rows without a direction.
+    """
+
+    above: Ints
+    tied: Ints
+    before: Ints
+    zeros: Ints
+
+    @classmethod
+    def none(cls, items: int) -> ShardCounts:
+        """Nothing counted yet."""
+        above, tied, before = (np.zeros(items, dtype=np.int64) for _ in range(3))
+        return cls(above, tied, before, np.empty(0, dtype=np.int64))
+
+    def __add__(self, other: ShardCounts) -> ShardCounts:
+        zeros = np.concatenate([self.zeros, other.zeros])
+        return ShardCounts(self.above + other.above, self.tied + other.tied, self.before + other.before, zeros)
+
+    def __sub__(self, other: ShardCounts) -> ShardCounts:
+        return ShardCounts(self.above - other.above, self.tied - other.tied, self.before - other.before, self.zeros)
+
+    def compare(self, items: Ints, rows: Ints, scores: Floats, limits: TargetScores) -> None:
+        """Add corpus rows with their scores, each beside the relevant row that it is compared with."""
+        equal = scores == limits.scores[items]
+        np.add.at(self.above, items, scores > limits.scores[items])
+        np.add.at(self.tied, items, equal)
+        own = limits.rows[items]
+        first = equal & (rows != own)
+        first[first] = rows[first].astype(str) > own[first].astype(str)
+        np.add.at(self.before, items, first)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScores:
+    """The relevant rows of all queries, one query after another, and the score of each."""
+
+    counts: Ints
+    rows: Ints
+    scores: Floats
+
+    @classmethod
+    def of(cls, asked: PreparedQueries, shards: Shards, counts: Ints, rows: Ints) -> TargetScores:
+        """The scores, pair by pair; the rows are read a few thousand at a time."""
+        return cls(counts, rows, _scores(asked, shards, np.repeat(np.arange(len(counts)), counts), rows))
+
+    def hidden(self, asked: PreparedQueries, shards: Shards, hidden: Ints) -> ShardCounts:
+        """What the rows that are no candidates (-1: none) have added to the counts."""
+        found = ShardCounts.none(len(self.rows))
+        units = np.flatnonzero(hidden >= 0)
+        scores = np.zeros(len(hidden))
+        scores[units] = _scores(asked, shards, units, hidden[units])
+        owner = np.repeat(np.arange(len(hidden)), self.counts)
+        items = np.flatnonzero(hidden[owner] >= 0)
+        found.compare(items, hidden[owner[items]], scores[owner[items]], self)
+        return found
+
+
+def count_shard(asked: PreparedQueries, limits: TargetScores, shard: Shard) -> ShardCounts:
+    """What one shard adds to the counts."""
+    counts = ShardCounts.none(len(limits.rows))
+    starts = segment_offsets(limits.counts)
+    room = asked.room(QUERIES_AT_ONCE)
+    zeros = []
+    for first, tile in tiles(asked, shard):
+        zeros.append(first + np.flatnonzero(tile.lengths == 0.0))
+        for start in range(0, len(asked), QUERIES_AT_ONCE):
+            part = slice(start, start + QUERIES_AT_ONCE)
+            block = asked.block(part)
+            seen = _Seen(limits.counts[part], int(starts[start]), block.product(tile, room))
+            _count(block, tile, first, seen, limits, counts)
+    return replace(counts, zeros=np.concatenate(zeros))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A block of queries: how many relevant rows each has, where the first stands, all scores of a tile."""
+
+    counts: Ints
+    start: int
+    near: PointArray
+
+    def in_turn(self) -> Iterator[tuple[Ints, Ints]]:
+        """The queries with their first relevant row, then those that have a second one, and so on."""
+        starts = self.start + segment_offsets(self.counts)[:-1]
+        for number in range(int(self.counts.max(initial=0))):
+            query = np.flatnonzero(self.counts > number)
+            yield query, starts[query] + number
+
+
+def _count(
+    block: PreparedQueries,
+    tile: CorpusTile,
+    first: int,
+    seen: _Seen,
+    limits: TargetScores,
+    counts: ShardCounts,
+) -> None:
+    """Count what is surely above each limit, and look at what may be."""
+    slack = block.slack(tile)
+    for query, items in seen.in_turn():
+        near = seen.near if len(query) == len(seen.near) else seen.near[query]
+        level, room = limits.scores[items] + block.shift[query], slack[query]
+        low = round_down(level - room, near.dtype)
+        high = -round_down(-(level + room), near.dtype)
+        surely, maybe = count_above(near, high), count_above(near, low)
+        counts.above[items] += surely
+        unsure = np.flatnonzero(maybe > surely)
+        rows = near[unsure]
+        place, column = np.nonzero((rows > low[unsure, None]) & (rows <= high[unsure, None]))
+        place = unsure[place]
+        counts.compare(items[place], first + column, block.scores(tile, query[place], column), limits)
+
+
+def _scores(asked: PreparedQueries, shards: Shards, queries: Ints, rows: Ints) -> Floats:
+    """Scores of pairs whose rows lie anywhere."""
+    found = np.empty(len(rows))
+    order = np.argsort(rows, kind="stable")
+    for start in range(0, len(rows), _TAKEN_AT_ONCE):
+        part = order[start : start + _TAKEN_AT_ONCE]
+        vectors = shards.take(rows[part])
+        found[part] = asked.pairs(queries[part], vectors, distances.norm(vectors), np.arange(len(part)))
+    return found
+
+
+def _complaints(geometry: str | Geometry, queries: Any, corpus: int, zeros: Ints) -> str:
+    """What is wrong with points that could be ranked all the same, in the words of the geometry."""
+    space = geometry_of(geometry)
+    checked = {"queries": space.check(queries)}
+    faults = space.check(np.zeros((1, 2))).faults
+    if faults and len(zeros):
+        checked["corpus"] = Validity(space.name, corpus, (replace(faults[0], rows=np.sort(zeros)),))
+    return "; ".join(f"{what}: {validity}" for what, validity in checked.items() if not validity.ok)

@@ -1,0 +1,145 @@
+"""Arithmetic on places: segments of units, order within them, tie groups, random places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.io.dag import segment_offsets
+from equipoise.types import Floats, Ints, Ties
+
+if TYPE_CHECKING:
+    from equipoise.evidence.ranking import Ranking
+
+NOT_RETRIEVED = np.iinfo(np.int64).max
+"""The ``above`` of an item that was not retrieved: its rank is infinity."""
+
+
+def segment_sums(values: Floats, starts: Ints) -> Floats:
+    """The sum of each unit's items; NaN for a unit without any."""
+    return _reduce_within_units(np.add, values, starts)
+
+
+def segment_firsts(values: Floats, starts: Ints) -> Floats:
+    """The first value of each unit; NaN for a unit without any."""
+    firsts = np.full(len(starts) - 1, np.nan)
+    filled = starts[1:] > starts[:-1]
+    firsts[filled] = values[starts[:-1][filled]]
+    return firsts
+
+
+def _reduce_within_units(how: np.ufunc, values: Floats, starts: Ints) -> Floats:
+    filled = starts[1:] > starts[:-1]
+    if filled.all():
+        return how.reduceat(values, starts[:-1]) if len(values) else np.zeros(0)
+    reduced = np.full(len(filled), np.nan)
+    if len(values):
+        reduced[filled] = how.reduceat(values, starts[:-1][filled])
+    return reduced
+
+
+def segment_order(above: Ints, counts: Ints) -> Ints | None:
+    """The order that puts each unit's items best first; None when they stand so already."""
+    if len(above) < 2:
+        return None
+    unit = np.repeat(np.arange(len(counts)), counts)
+    falls = (above[1:] < above[:-1]) & (unit[1:] == unit[:-1])
+    if not falls.any():
+        return None
+    lost = above == NOT_RETRIEVED
+    reach = int(above[~lost].max(initial=0)) + 2
+    key = unit * reach + np.where(lost, reach - 1, above)
+    return np.argsort(key, kind="stable")
+
+
+def relevant_tie_groups(ranking: Ranking) -> tuple[Ints, Ints]:
+    """For each item: relevant items of its unit before its tie group, and those in the group.
+
+    Items of a unit with equal scores have equal ``above`` and stand side by side.
+    """
+    total = len(ranking.above)
+    if total == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    opens = np.ones(total, dtype=bool)
+    same_unit = ranking.unit_of[1:] == ranking.unit_of[:-1]
+    opens[1:] = ~(same_unit & (ranking.above[1:] == ranking.above[:-1]))
+    first = np.flatnonzero(opens)
+    size = np.diff(np.append(first, total))
+    return np.repeat(ranking.slot[first], size), np.repeat(size, size)
+
+
+def break_ties(ranking: Ranking, policy: Ties) -> Ints:
+    """``above`` after equal scores were put into one order."""
+    if policy is Ties.BY_ID:
+        return ranking.above + ranking.before
+    # Within a group the larger gain goes first for the best case, last for the worst.
+    place = rank_within_tie(ranking, -ranking.gain)
+    if policy is Ties.PESSIMISTIC:
+        place = ranking.tied - place - multiplicities(ranking) + 1
+    return ranking.above + np.where(ranking.tied > 0, place, 0)
+
+
+def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
+    """The place of each item among the relevant items of its tie group, smallest key first."""
+    first, _ = relevant_tie_groups(ranking)
+    place = np.empty_like(ranking.above)
+    order = np.lexsort((key, ranking.above, ranking.unit_of))
+    if ranking.copies is None:
+        place[order] = ranking.slot - first
+        return place
+    copies = ranking.copies[order]
+    before = np.cumsum(copies) - copies
+    place[order] = before - before[np.arange(len(order)) - (ranking.slot - first)]
+    return place
+
+
+def multiplicities(ranking: Ranking) -> Ints:
+    """For how many equal items each one stands."""
+    return np.ones_like(ranking.above) if ranking.copies is None else ranking.copies
+
+
+def shared_groups(near: Ranking, ranking: Ranking) -> Ints:
+    """For each item of ``near``, how many of the ranking's are in its tie group."""
+    found = ranking.retrieved
+    reach = int(max(near.above.max(initial=0), ranking.above[found].max(initial=0))) + 1
+    keys = np.sort((ranking.unit_of * reach)[found] + ranking.above[found])
+    own = near.unit_of * reach + near.above
+    count: Ints = np.searchsorted(keys, own, side="right") - np.searchsorted(keys, own)
+    return np.where(near.tied > 0, count, 0)
+
+
+def random_ranks(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct: bool = True) -> Ints:
+    """For each unit, ``counts`` places drawn without repetition from 0 .. ``pool`` - 1.
+
+    Drawing again whatever repeats an earlier place of the unit is drawing one after another
+    without replacement; a unit that fills more than half of its pool is permuted instead.
+    """
+    width = np.repeat(pool, counts)
+    places = rng.integers(0, np.maximum(width, 1))
+    if not distinct:
+        return places
+    starts = segment_offsets(counts)
+    crowded = 2 * counts > pool
+    for unit in np.flatnonzero(crowded & (counts > 1)):
+        places[starts[unit] : starts[unit + 1]] = rng.permutation(pool[unit])[: counts[unit]]
+    unit_of = np.repeat(np.arange(len(counts)), counts)
+    open_items = np.flatnonzero(~crowded[unit_of])
+    while True:
+        order = open_items[np.lexsort((open_items, places[open_items], unit_of[open_items]))]
+        repeats = (unit_of[order[1:]] == unit_of[order[:-1]]) & (places[order[1:]] == places[order[:-1]])
+        again = order[1:][repeats]
+        if len(again) == 0:
+            return places
+        places[again] = rng.integers(0, width[again])
+
+
+def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
+    """The same known number of candidates for every unit, refused when a list is longer."""
+    if corpus_size < depth.max(initial=0):
+        raise ParameterError(
+            f"a corpus of {corpus_size} items cannot give a list of {depth.max()}",
+            hint="corpus_size counts all items that could have been retrieved",
+        )
+    return np.full(len(depth), corpus_size, dtype=np.int64)

@@ -1,0 +1,225 @@
+"""Distances, norms and conversions as pure functions over the last axis, in float64.
+
+Every distance broadcasts: ``(d,)`` against ``(m, d)`` gives ``(m,)``. Hyperbolic spaces have sectional
+curvature ``-curvature``: the ball has radius ``1/sqrt(curvature)``, and a point of the hyperboloid has
+``<x, x>_L = -1/curvature``, time coordinate first. The formulas are arranged so that small distances keep
+their digits; they assume points that the geometry's ``check`` accepts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.types import Floats
+
+Distance = Callable[[Floats, Floats], Floats]
+_SMALL, _LARGE = 1e-280, 1e280
+
+
+def cosine(x: ArrayLike, y: ArrayLike) -> Floats:
+    """One minus the cosine of the angle; in [0, 2]. A zero vector has no angle: its distance is 1.
+
+    >>> cosine([1.0, 0.0], [[2.0, 0.0], [0.0, 3.0], [0.0, 0.0]]).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    a, b = _unit(_floats(x)), _unit(_floats(y))
+    # Half the squared chord is 1 - cos without the subtraction that eats the digits of small angles.
+    half_chord = 0.5 * _squared(a - b)
+    without_angle = ~(a.any(axis=-1) & b.any(axis=-1))
+    return np.where(without_angle, 1.0, half_chord)
+
+
+def dot(x: ArrayLike, y: ArrayLike) -> Floats:
+    """The negative inner product: an order of nearness, not a metric.
+
+    >>> float(dot([1.0, 2.0], [3.0, 4.0]))
+    -11.0
+    """
+    return -inner(x, y)
+
+
+def euclidean(x: ArrayLike, y: ArrayLike) -> Floats:
+    """The length of the difference.
+
+    >>> float(euclidean([0.0, 0.0], [3.0, 4.0]))
+    5.0
+    """
+    return np.sqrt(_squared(_floats(x) - _floats(y)))
+
+
+def poincare(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
+    """``arcosh(1 + 2|x-y|^2 / ((1-|x|^2)(1-|y|^2)))`` in the unit ball, scaled for other curvatures.
+
+    >>> round(float(poincare([0.0, 0.0], [0.5, 0.0])), 6)
+    1.098612
+    """
+    root = math.sqrt(curvature)
+    return arcosh1p(poincare_cosh_minus_one(root * _floats(x), root * _floats(y))) / root
+
+
+def lorentz(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
+    """``arcosh(-<x, y>_L)`` on the unit hyperboloid, scaled for other curvatures; time coordinate first.
+
+    >>> round(float(lorentz([1.0, 0.0], [math.cosh(2.0), math.sinh(2.0)])), 6)
+    2.0
+    """
+    root = math.sqrt(curvature)
+    return arcosh1p(lorentz_cosh_minus_one(root * _floats(x), root * _floats(y))) / root
+
+
+def poincare_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
+    """``cosh(distance) - 1`` in the unit ball: what the distance is the arcosh of, less 1.
+
+    >>> round(float(poincare_cosh_minus_one([0.0, 0.0], [0.5, 0.0])), 6)
+    0.666667
+    """
+    a, b = _floats(x), _floats(y)
+    return np.asarray(2.0 * _squared(a - b) / (_gap(a) * _gap(b)))
+
+
+def lorentz_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
+    """``cosh(distance) - 1`` on the unit hyperboloid, never below 0.
+
+    >>> round(float(lorentz_cosh_minus_one([1.0, 0.0], [math.cosh(2.0), math.sinh(2.0)]) + 1.0 - math.cosh(2.0)), 6)
+    0.0
+    """
+    a, b = _floats(x), _floats(y)
+    difference = a[..., 1:] - b[..., 1:]
+    # On the hyperboloid x0^2 - y0^2 = |xs|^2 - |ys|^2, so the difference of the times follows from the
+    # space parts without cancellation, and -<x, y>_L - 1 is half the Lorentz square of x - y.
+    time = inner(difference, a[..., 1:] + b[..., 1:]) / (a[..., 0] + b[..., 0])
+    square = _squared(difference)
+    product = a[..., 0] * b[..., 0]
+    near = 0.5 * (square - time * time)
+    # Points far apart lose fewer digits in the plain product than in the difference of two large squares.
+    far = product - inner(a[..., 1:], b[..., 1:]) - 1.0
+    # Rounding may leave -1e-17 for two points that coincide; NaN stays NaN.
+    return np.maximum(np.where(square > product, far, near), 0.0)
+
+
+def pairwise(distance: Distance, x: ArrayLike, y: ArrayLike) -> Floats:
+    """All distances between the rows of two small sets; one row at a time, so that no (n, m, d) array exists.
+
+    >>> pairwise(euclidean, [[0.0], [1.0]], [[1.0], [3.0]]).tolist()
+    [[1.0, 3.0], [0.0, 2.0]]
+    """
+    rows, columns = _floats(x), _floats(y)
+    matrix = np.empty((len(rows), len(columns)))
+    for index, row in enumerate(rows):
+        matrix[index] = distance(row, columns)
+    return matrix
+
+
+def inner(x: ArrayLike, y: ArrayLike) -> Floats:
+    """The inner product over the last axis."""
+    return np.asarray(np.einsum("...i,...i->...", _floats(x), _floats(y)), dtype=np.float64)
+
+
+def lorentz_inner(x: ArrayLike, y: ArrayLike) -> Floats:
+    """``-x0 y0 + x1 y1 + ... + xd yd``.
+
+    >>> float(lorentz_inner([2.0, 1.0], [3.0, 1.0]))
+    -5.0
+    """
+    a, b = _floats(x), _floats(y)
+    return inner(a[..., 1:], b[..., 1:]) - a[..., 0] * b[..., 0]
+
+
+def norm(x: ArrayLike) -> Floats:
+    """The euclidean length, also of rows whose squares leave the range of float64.
+
+    >>> float(norm([1e200, 0.0]))
+    1e+200
+    """
+    rows = _floats(x)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = _squared(rows)
+    # NaN fails both comparisons and takes the plain way.
+    extreme = (squares > _LARGE) | (squares < _SMALL)
+    if not extreme.any():
+        return np.sqrt(squares)
+    extreme &= rows.any(axis=-1)
+    # A power of two near the largest coordinate: dividing by it rounds nothing.
+    power = np.frexp(np.max(np.abs(rows), axis=-1, initial=0.0))[1]
+    scale = np.where(extreme, np.ldexp(1.0, np.clip(power, -1021, 1023)), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(scale * np.sqrt(_squared(rows / scale[..., None])))
+
+
+def poincare_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
+    """The hyperbolic distance of a ball point from the origin: ``2 artanh(|x|)`` in the unit ball.
+
+    >>> round(float(poincare_norm([0.5, 0.0])), 6)
+    1.098612
+    """
+    root = math.sqrt(curvature)
+    return 2.0 * np.arctanh(root * norm(x)) / root
+
+
+def lorentz_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
+    """The hyperbolic distance of a hyperboloid point from the origin (1, 0, ..., 0).
+
+    >>> round(float(lorentz_norm([math.cosh(2.0), math.sinh(2.0)])), 6)
+    2.0
+    """
+    root = math.sqrt(curvature)
+    # asinh of the space part, not arcosh of the time: near the origin the time is 1 plus nothing.
+    return np.arcsinh(root * norm(_floats(x)[..., 1:])) / root
+
+
+def ball_to_hyperboloid(x: ArrayLike, curvature: float = 1.0) -> Floats:
+    """The point of the hyperboloid that stands for a point of the ball; one coordinate more, time first.
+
+    >>> ball_to_hyperboloid([0.0, 0.0]).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    root = math.sqrt(curvature)
+    scaled = root * _floats(x)
+    space = 2.0 * scaled / _gap(scaled)[..., None]
+    time = np.sqrt(1.0 + _squared(space))
+    return np.concatenate([time[..., None], space], axis=-1) / root
+
+
+def hyperboloid_to_ball(x: ArrayLike, curvature: float = 1.0) -> Floats:
+    """The point of the ball that stands for a point of the hyperboloid; the inverse of the above.
+
+    >>> hyperboloid_to_ball([1.0, 0.0, 0.0]).tolist()
+    [0.0, 0.0]
+    """
+    root = math.sqrt(curvature)
+    scaled = root * _floats(x)
+    return scaled[..., 1:] / (1.0 + scaled[..., :1]) / root
+
+
+def arcosh1p(excess: ArrayLike) -> Floats:
+    """``arcosh(1 + excess)``, exact also where 1 + excess would round to 1.
+
+    >>> float(arcosh1p(5e-21))
+    1e-10
+    """
+    z = _floats(excess)
+    return np.log1p(z + np.sqrt(z * (z + 2.0)))
+
+
+def _floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _squared(x: Floats) -> Floats:
+    return inner(x, x)
+
+
+def _gap(x: Floats) -> Floats:
+    """``1 - |x|^2`` as a product, which keeps the digits of points near the boundary."""
+    length = norm(x)
+    return np.asarray((1.0 - length) * (1.0 + length))
+
+
+def _unit(x: Floats) -> Floats:
+    """Rows of length one; zero rows stay zero."""
+    length = norm(x)[..., None]
+    return np.divide(x, length, out=np.zeros_like(x), where=length != 0.0)

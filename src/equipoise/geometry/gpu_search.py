@@ -1,0 +1,257 @@
+"""Exact search where the vectors lie on a GPU: blocks of queries against the whole corpus, made there.
+
+As many queries are taken at a time as the free memory allows. Only what is kept travels back. Products are in
+the precision of the points; coarser ones are asked for by name, and their scores differ as their digits do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
+from equipoise.geometry.search import Neighbors, check_vectors, find_duplicate_rows
+from equipoise.types import Ints, require_extra
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import Geometry
+
+PRECISIONS = ("full", "tf32", "bf16")
+"""Of the products: as the points are; 10 bits of fraction in each factor; 7 bits."""
+
+MEMORY_FRACTION = 0.4
+"""Of the free memory that a block of scores may take: comparing and selecting need as much again."""
+
+DEVICE_TYPES = ("cuda", "mps", "xpu", "cpu")
+"""Kinds of devices that hold numbers; torch has names for others that do not."""
+
+_GROUP = 64
+"""Neighbouring columns whose largest score stands for them all."""
+
+_HOST_BYTES = 1 << 29
+"""For a block where the device is the processor itself."""
+
+
+def torch_device(name: Any) -> Any:
+    """The device by name, where it is there.
+
+    >>> str(torch_device("cpu"))  # doctest: +SKIP
+    'cpu'
+    """
+    check_device_name(name)
+    torch = require_extra("torch", extra="torch")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise _unknown(name) from error
+    if device.type not in DEVICE_TYPES:
+        raise _unknown(name)
+    there = {
+        "cuda": lambda: torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available,
+        "xpu": torch.xpu.is_available,
+    }
+    if not there.get(device.type, lambda: True)():
+        raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
+    return device
+
+
+def check_device_name(name: Any) -> None:
+    """Raise an error for a string that names no device; torch is not needed for that.
+
+    >>> check_device_name("cuda:1")
+    """
+    if isinstance(name, str) and not re.fullmatch(rf"({'|'.join(DEVICE_TYPES)})(:\d+)?", name):
+        raise _unknown(name)
+
+
+def _unknown(name: Any) -> UnknownNameError:
+    known = ("cuda", "cuda:1", "mps", "cpu")
+    return UnknownNameError.of("device", str(name), known, more=f"write {', '.join(known[:-1])} or {known[-1]}")
+
+
+@dataclass(frozen=True)
+class GpuSearch:
+    """A prepared corpus on a device; copies of a point take the score of the first.
+
+    ``place`` says for each corpus row which distinct point it is.
+    """
+
+    geometry: Geometry
+    corpus: Any
+    place: Any
+    total: int
+    precision: str = "full"
+
+    @classmethod
+    def of(
+        cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry, device: Any, precision: str
+    ) -> tuple[GpuSearch, Any]:
+        """The corpus, made ready and sent, and the queries beside it."""
+        if precision not in PRECISIONS:
+            raise UnknownNameError.of("precision", precision, PRECISIONS)
+        where = torch_device(device)
+        import torch
+
+        space, left, right = check_vectors(queries, corpus, geometry)
+        copies = find_duplicate_rows(right)
+        distinct = copies.distinct
+        prepared = space.prepare_corpus(right)
+        rows = prepared.rows if prepared.scale is None else prepared.rows * prepared.scale[:, None]
+        kept = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=where)
+        place = None
+        if len(distinct) < len(right):
+            position = np.zeros(len(right), dtype=np.int64)
+            position[distinct] = np.arange(len(distinct))
+            place = torch.as_tensor(position[copies.first], device=where)
+        search = cls(space, kept, place, len(right), precision)
+        return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=where)
+
+    def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
+        """Rows of queries with their scores against every corpus row, higher is nearer; on the device."""
+        rows = block_rows(self.corpus, self.total, block_bytes)
+        corpus = self.corpus.bfloat16() if self.precision == "bf16" else self.corpus
+        with _products(self.precision):
+            for start in range(0, len(queries), rows):
+                part = slice(start, min(start + rows, len(queries)))
+                scores = _product(queries[part].to(corpus.dtype), corpus, self.corpus.dtype)
+                yield part, scores if self.place is None else scores[:, self.place]
+
+
+def _product(left: Any, right: Any, dtype: Any) -> Any:
+    """The scores in the type of the points; coarse factors are added up in 32 bits where possible."""
+    import torch
+
+    if left.dtype == dtype:
+        return left @ right.T
+    if left.is_cuda and dtype == torch.float32:
+        return torch.mm(left, right.T, out_dtype=dtype)
+    return (left @ right.T).to(dtype)
+
+
+def block_rows(corpus: Any, total: int, block_bytes: int | None) -> int:
+    """How many queries' scores fit in the free memory of the device, at least one."""
+    if block_bytes is not None and block_bytes < 1:
+        raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
+    room = block_bytes or int(MEMORY_FRACTION * free_bytes(corpus.device))
+    return max(1, room // max(1, total * corpus.element_size()))
+
+
+def free_bytes(device: Any) -> int:
+    """The free memory of a device; where it shares that of the host, a modest part of it."""
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else _HOST_BYTES
+
+
+def nearest_neighbors_gpu(
+    queries: ArrayLike,
+    corpus: ArrayLike,
+    k: int,
+    *,
+    geometry: str | Geometry = "cosine",
+    device: Any = "cuda",
+    precision: str = "full",
+    block_bytes: int | None = None,
+) -> Neighbors:
+    """The k nearest corpus points of every query, as ``search.nearest`` gives them, found on a device.
+
+    Scores agree with the host's to rounding: the product adds in another order there.
+    """
+    import torch
+
+    if k < 1:
+        raise ParameterError(f"k is {k}; it must be 1 or more")
+    search, left = GpuSearch.of(queries, corpus, geometry, device, precision)
+    k = min(k, search.total)
+    indices = torch.empty((len(left), k), dtype=torch.int64, device=left.device)
+    scores = torch.empty((len(left), k), dtype=left.dtype, device=left.device)
+    for part, block in search.blocks(left, block_bytes):
+        indices[part], scores[part] = top_k_gpu(block, k)
+    return Neighbors(_host(indices), _host(scores))
+
+
+def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
+    """The k largest of each row; equal ones in the order of their columns, also at the end of the list.
+
+    The k largest stand in the k groups of neighbouring columns that have the largest maxima. One look at all
+    scores finds these, and only they are selected from.
+    """
+    import torch
+
+    groups = block.shape[1] // _GROUP
+    if groups < 4 * k:
+        return _from_whole_rows(block, k)
+    body = block[:, : groups * _GROUP].unflatten(1, (groups, _GROUP))
+    peaks = body.amax(dim=2)
+    which = torch.topk(peaks, k, dim=1).indices.sort(dim=1).values
+    lane = torch.arange(_GROUP, device=block.device)
+    chosen = body.gather(1, which[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
+    columns = (which[:, :, None] * _GROUP + lane).flatten(1)
+    rest = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
+    chosen = torch.cat([chosen, block[:, groups * _GROUP :]], dim=1)
+    columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
+    places, scores = _ordered(chosen, k)
+    indices = columns.gather(1, places)
+    least = scores[:, -1:]
+    crowded = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
+    rows = torch.nonzero(crowded)[:, 0]
+    if len(rows):
+        indices[rows], scores[rows] = _sorted_whole(block[rows], k)
+    return indices, scores
+
+
+def _from_whole_rows(block: Any, k: int) -> tuple[Any, Any]:
+    import torch
+
+    indices, scores = _ordered(block, k)
+    rows = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
+    if len(rows):
+        indices[rows], scores[rows] = _sorted_whole(block[rows], k)
+    return indices, scores
+
+
+def _ordered(block: Any, k: int) -> tuple[Any, Any]:
+    """The k largest, best first; which of those that equal the last are taken is left to chance."""
+    import torch
+
+    scores, indices = torch.topk(block, k, dim=1)
+    # By columns first, so that the stable order by score keeps that of the columns among equals.
+    indices, order = indices.sort(dim=1)
+    scores, again = scores.gather(1, order).sort(dim=1, descending=True, stable=True)
+    return indices.gather(1, again), scores
+
+
+def _sorted_whole(block: Any, k: int) -> tuple[Any, Any]:
+    scores, columns = block.sort(dim=1, descending=True, stable=True)
+    return columns[:, :k], scores[:, :k]
+
+
+def _host(values: Any) -> Any:
+    return values.cpu().numpy()
+
+
+@contextmanager
+def _products(precision: str) -> Iterator[None]:
+    """Products without hidden rounding, unless it was asked for; as before afterwards."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def index_tensor(values: Ints, device: Any) -> Any:
+    """Whole numbers as a tensor of the device."""
+    import torch
+
+    return torch.as_tensor(values, device=device)

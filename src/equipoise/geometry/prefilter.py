@@ -1,0 +1,143 @@
+"""A matrix product that never overlooks a near pair, and the distance that then decides.
+
+A product of matrices finds distances fast and rounds them. So it only screens: it carries one column more,
+which raises every score by more than rounding can have lowered it, and another, which takes off the score
+that is to be reached. What comes out below 0 is farther than asked, without doubt; the few pairs that are
+left are looked at one by one, by a formula that keeps its digits near the rim of hyperbolic space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import UndefinedError
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import Geometry, PointArray
+    from equipoise.types import Floats, Ints
+
+PAIRS_AT_ONCE = 1 << 15
+"""Pairs that are looked at together: their coordinates stay in the cache."""
+
+LARGEST_SINGLE, LARGEST = 1e36, 1e300
+"""Scores beyond this may overflow in float32, in float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairPrefilter:
+    """Points among themselves: ``left @ right.T`` is the surrogate, plus the slack, plus a column to be set.
+
+    The slack of a pair, which is ``slack`` of its left row times the length of its right row (at most
+    ``reach``), is more than rounding can take off the score.
+    """
+
+    space: Geometry
+    points: Floats
+    left: PointArray
+    right: PointArray
+    slack: PointArray
+    reach: float
+
+    @classmethod
+    def of(cls, points: PointArray, geometry: Geometry) -> PairPrefilter:
+        """Both factors of the product for points that the geometry accepts."""
+        space, rows = geometry.standard(points)
+        prepared = space.prepare_corpus(rows)
+        scale = 1.0 if prepared.scale is None else prepared.scale[:, None]
+        left, right = space.prepare_queries(rows), prepared.rows * scale
+        lengths, reaches = (np.sqrt(np.einsum("ij,ij->i", side, side)) for side in (left, right))
+        reach = float(reaches.max(initial=0.0))
+        if not reach * lengths.max(initial=0.0) < LARGEST:
+            raise UndefinedError(
+                "the points lie so far out that their distances cannot be told apart in float64",
+                hint="scale them down, or bound the radius when they are trained",
+            )
+        # Rounding of the product, of the entries of both factors and of the excess: each is bounded by the
+        # lengths of the two rows and some multiple of the columns.
+        slack = (2 * left.shape[1] + 12) * np.finfo(np.float64).eps * lengths
+        ones = np.ones(len(rows))
+        wider = np.column_stack([left, slack, ones]), np.column_stack([right, reaches, ones])
+        return cls(space, rows, *wider, slack, reach)
+
+    def single(self) -> PairPrefilter | None:
+        """The same screen in float32, coarser and twice as fast; None where the scores would overflow."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.left, self.left))
+        if not self.reach * lengths.max(initial=0.0) < LARGEST_SINGLE:
+            return None
+        left, right = self.left.astype(np.float32), self.right.astype(np.float32)
+        # Beside this the errors of float64 are nothing.
+        slack = ((left.shape[1] + 8) / 2 * np.finfo(np.float32).eps * lengths).astype(np.float32)
+        left[:, -2] = slack
+        return replace(self, left=left, right=right, slack=slack)
+
+    def excess(self, rows: Ints, columns: Ints) -> Floats:
+        """What orders the pairs as their distance does, each pair by itself."""
+        found = np.empty(len(rows))
+        for start in range(0, len(rows), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
+            found[part] = self.space.excess(
+                self.points.take(rows[part], axis=0), self.points.take(columns[part], axis=0)
+            )
+        return found
+
+    def asking(self, rows: Ints, limits: Floats) -> PointArray:
+        """Left rows whose product with ``right`` is 0 or more wherever the excess may be within the limit."""
+        left = self.left.take(rows, axis=0)
+        left[:, -1] = self.raised(limits) - self.space.nearest
+        return left
+
+    def raised(self, limits: Floats) -> Floats:
+        """Limits with room for their own rounding within the product."""
+        return limits + np.abs(limits) * (2 * float(np.finfo(self.left.dtype).eps) * self.left.shape[1])
+
+
+# All pairs of points within a limit that each point sets for itself: screened by products, tile by tile.
+
+ROWS, COLUMNS = 512, 256
+"""A tile of scores: 1 MB, which the second-level cache holds between the product and the comparison."""
+
+PAIRS = 1 << 20
+"""Pairs that are kept before they are handed out: it bounds the memory whatever the limits are."""
+
+
+def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterator[tuple[Ints, Ints]]:
+    """Chunks of pairs, as places among ``rows`` and columns, among them all whose excess is within the limit.
+
+    Pairs a little beyond the limit may be among them, and every point is near itself.
+    """
+    left = screen.asking(rows, limits)
+    right = _padded(screen.right)
+    scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
+    near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
+    zero = np.zeros((), dtype=left.dtype)
+    found: list[tuple[Ints, Ints]] = []
+    held = 0
+    for top in range(0, len(left), ROWS):
+        block = left[top : top + ROWS]
+        size = len(block) * COLUMNS
+        tile, flat, flags = scores[:size].reshape(len(block), COLUMNS), scores[:size], near[:size]
+        for first in range(0, len(right), COLUMNS):
+            np.matmul(block, right[first : first + COLUMNS].T, out=tile)
+            hits = np.flatnonzero(np.greater_equal(flat, zero, out=flags))
+            if len(hits):
+                found.append((hits // COLUMNS + top, hits % COLUMNS + first))
+                held += len(hits)
+        if held > PAIRS:
+            yield _joined(found)
+            found, held = [], 0
+    if found:
+        yield _joined(found)
+
+
+def _padded(right: PointArray) -> PointArray:
+    """The right factor with rows that are near nothing, so that every tile is whole."""
+    missing = -len(right) % COLUMNS
+    return np.concatenate([right, np.full((missing, right.shape[1]), np.nan, dtype=right.dtype)])
+
+
+def _joined(found: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([columns for _, columns in found])

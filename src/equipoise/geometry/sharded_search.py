@@ -1,0 +1,314 @@
+"""Scores of queries against a tile of vectors: a product that tells them nearly, and pairs that tell exactly.
+
+A product of matrices rounds, and how it rounds a pair depends on where the pair stands in its blocks. So the
+product only sorts out what is surely above a limit and what is surely below. The few in between are
+scored pair by pair in float64. An answer then depends on the vectors alone: not on the tiles, the shards, the
+threads or the library that multiplies; and equal vectors score equal wherever they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
+from equipoise.geometry import distances
+from equipoise.geometry.base import Geometry, PointArray, as_vectors
+from equipoise.geometry.search import Neighbors
+from equipoise.geometry.shards import Shard, Shards
+from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.geometry.topk import RunningTopK
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ints
+
+PLAIN = ("cosine", "dot", "euclidean")
+"""The geometries that are searched in shards; hyperbolic points are few and are ranked among themselves."""
+
+TILE = 1024
+"""Vectors in a tile: its scores for a block of queries stay in the cache between two looks."""
+
+_PIECE = 192
+"""Coordinates that are multiplied at once: a sum of pieces rounds less than one long sum does."""
+
+_PAIRS_AT_ONCE = 1 << 13
+_LARGEST = {4: 1e36, 8: 1e300}
+_SMALLEST = {4: 1e-38, 8: 1e-300}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusTile:
+    """A few vectors of a corpus: the right factor of the product, and what else their scores need."""
+
+    rows: PointArray
+    lengths: Floats
+    right: PointArray
+    squares: PointArray | None
+    reach: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQueries:
+    """Queries as the product takes them, and as a pair is scored.
+
+    ``product`` is the score plus ``shift`` of the query, up to ``slack``.
+    """
+
+    name: str
+    left: PointArray
+    points: Floats
+    lengths: Floats
+    shift: Floats
+    origin: Floats
+
+    @classmethod
+    def of(
+        cls, queries: ArrayLike, geometry: str | Geometry, dims: int, dtype: np.dtype[np.floating]
+    ) -> PreparedQueries:
+        """Checked queries for a corpus of so many dimensions, whose vectors are of this type."""
+        space = geometry_of(geometry)
+        if space.name not in PLAIN:
+            raise ParameterError(
+                f"shards are searched by {', '.join(PLAIN)}, not by {space.name}",
+                hint="geometry.nearest takes every geometry, for vectors in memory",
+            )
+        rows = as_vectors(queries, "the queries")
+        if rows.shape[1] != dims:
+            raise ShapeError(
+                f"the queries have {rows.shape[1]} coordinates and the corpus has {dims}",
+                hint="embed both with the same model and the same truncation",
+            )
+        space.check(rows).require_usable("the queries")
+        points = rows.astype(np.float64)
+        origin = np.zeros(dims)
+        if space.name == "cosine":
+            lengths = distances.norm(points)
+            points = np.divide(points, lengths[:, None], out=np.zeros_like(points), where=lengths[:, None] > 0.0)
+        if space.name == "euclidean":
+            origin = points.mean(axis=0) if len(points) else origin
+        seen = points - origin
+        lengths = distances.norm(seen)
+        shift = lengths * lengths if space.name == "euclidean" else np.zeros(len(points))
+        with np.errstate(over="ignore"):  # what overflows is refused with the first tile
+            left = (2.0 * seen if space.name == "euclidean" else seen).astype(dtype)
+        return cls(space.name, left, points, lengths, shift, origin)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def block(self, part: slice) -> PreparedQueries:
+        """Some of the queries."""
+        return PreparedQueries(
+            self.name, self.left[part], self.points[part], self.lengths[part], self.shift[part], self.origin
+        )
+
+    def tile(self, rows: PointArray, name: str, first: int) -> CorpusTile:
+        """Vectors made ready; one that holds no number is refused by the name of its shard and its row."""
+        lengths = distances.norm(rows)
+        if not np.isfinite(lengths).all():
+            bad = int(np.flatnonzero(~np.isfinite(lengths))[0])
+            raise NotFiniteError(
+                f"{name} holds NaN or infinity in vector {first + bad:,} of the corpus",
+                hint="find where the embedder returned it; empty texts are a usual cause",
+            )
+        kind = self.left.dtype
+        squares = None
+        if self.name == "cosine":
+            inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+            with np.errstate(over="ignore", under="ignore"):
+                scale = inverse.astype(kind)
+            # Vectors whose length leaves the range of their type still have a direction.
+            ordinary = bool(((scale > 0.0) & np.isfinite(scale) | (lengths == 0.0)).all())
+            right, reach = rows * (scale if ordinary else inverse)[:, None], 1.0
+        elif self.name == "euclidean":
+            seen = rows - self.origin
+            square = distances.inner(seen, seen)
+            right, squares, reach = seen, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
+        else:
+            right, reach = rows, float(lengths.max(initial=0.0))
+        self._require_range(reach, kind.itemsize, name)
+        return CorpusTile(rows, lengths, right.astype(kind, copy=False), squares, reach)
+
+    def product(self, tile: CorpusTile, room: PointArray) -> PointArray:
+        """Scores plus shift of all queries against the tile, nearly; ``room`` holds two such matrices."""
+        near, piece = (each[: len(self), : len(tile)] for each in room)
+        for start in range(0, self.left.shape[1], _PIECE):
+            part = slice(start, start + _PIECE)
+            np.matmul(self.left[:, part], tile.right[:, part].T, out=piece if start else near)
+            if start:
+                near += piece
+        if tile.squares is not None:
+            near -= tile.squares
+        return near
+
+    def room(self, most: int) -> PointArray:
+        """Memory for the products of at most so many queries."""
+        return np.empty((2, min(len(self), most), TILE), dtype=self.left.dtype)
+
+    def slack(self, tile: CorpusTile) -> Floats:
+        """For each query, more than the product can be off; the scores of pairs round too, but far less."""
+        kind, dims = self.left.dtype, self.left.shape[1]
+        # Rounding of the pieces and their sum, of both factors and of the squares, half a unit each; and that
+        # of the pair's own score. All are multiples of the lengths.
+        steps = min(dims, _PIECE) + dims // _PIECE + 16
+        units = steps * float(np.finfo(kind).eps) / 2.0 + (dims + 16) * float(np.finfo(np.float64).eps)
+        size = self.lengths * tile.reach
+        if self.name == "euclidean":
+            size = (self.lengths + tile.reach) ** 2
+        return units * size + dims * _SMALLEST[kind.itemsize]
+
+    def scores(self, tile: CorpusTile, queries: Ints, columns: Ints) -> Floats:
+        """The score of each pair by itself: the cosine, the inner product, or minus the squared distance."""
+        return self.pairs(queries, tile.rows, tile.lengths, columns)
+
+    def pairs(self, queries: Ints, rows: PointArray, lengths: Floats, columns: Ints) -> Floats:
+        """The same for rows that stand in no tile."""
+        found = np.empty(len(queries))
+        for start in range(0, len(queries), _PAIRS_AT_ONCE):
+            part = slice(start, start + _PAIRS_AT_ONCE)
+            left = self.points.take(queries[part], axis=0)
+            right = rows.take(columns[part], axis=0).astype(np.float64, copy=False)
+            if self.name == "euclidean":
+                difference = left - right
+                found[part] = -distances.inner(difference, difference)
+            else:
+                found[part] = distances.inner(left, right)
+        if self.name == "cosine":
+            size = lengths.take(columns)
+            np.divide(found, size, out=found, where=size > 0.0)
+        return found
+
+    def _require_range(self, reach: float, itemsize: int, name: str) -> None:
+        most = (float(self.lengths.max(initial=0.0)) + reach) ** 2
+        if not most < _LARGEST[itemsize]:
+            raise UndefinedError(
+                f"{name} holds vectors so long that their products leave the range of float{8 * itemsize}",
+                hint="scale the vectors down, or compare them by cosine",
+            )
+
+
+# Exact nearest neighbours in a corpus of shards: the best of each shard, merged.
+
+T = TypeVar("T")
+R = TypeVar("R")
+MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Applies a pure function to every item and gives the answers in order, as ``map`` does; an engine is one."""
+
+QUERIES_AT_ONCE = 1024
+
+
+def nearest_in_shards(
+    queries: ArrayLike,
+    corpus: Any,
+    k: int,
+    *,
+    geometry: str | Geometry = "cosine",
+    threads: int = 1,
+    over: MapFunction | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Neighbors:
+    """The k nearest corpus vectors of every query, exactly, from a corpus that need not fit into memory.
+
+    ``corpus`` is a ``Shards``, or what ``Shards.of`` takes. Scores are float64 and belong to the pair alone,
+    so the answer has the same bytes however the corpus is cut. ``threads`` share the shards; ``over`` maps
+    them in another way, such as over machines. ``progress`` is told how many vectors were compared.
+
+    >>> nearest_in_shards([[1.0, 0.1]], [[[0.0, 1.0]], [[2.0, 0.0], [1.0, 1.0]]], 2).indices.tolist()
+    [[1, 2]]
+    """
+    shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
+    if k < 1 or threads < 1:
+        name, count = ("k", k) if k < 1 else ("threads", threads)
+        raise ParameterError(f"{name} is {count}; it must be 1 or more")
+    asked = PreparedQueries.of(queries, geometry, shards.dims, shards.dtype)
+    width = min(k, len(shards))
+    best = RunningTopK(len(asked), width)
+    work = partial(search_shard, asked, k=width)
+    done = 0
+    for shard, found in map_in_order(work, shards.split().parts, threads, over):
+        at, column = np.nonzero(found.indices >= 0)
+        best.offer(at, found.indices[at, column], found.scores[at, column].astype(np.float64))
+        done += len(shard)
+        if progress is not None:
+            progress(done)
+    best.settle()
+    return Neighbors(best.rows, best.scores)
+
+
+def search_shard(asked: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
+    """The best k of one shard for every query, rows numbered as in the corpus; -1 where it has fewer."""
+    best = [RunningTopK(len(asked.left[part]), k) for part in _blocks(len(asked))]
+    room = asked.room(QUERIES_AT_ONCE)
+    for first, tile in tiles(asked, shard):
+        for part, leaders in zip(_blocks(len(asked)), best, strict=True):
+            block = asked.block(part)
+            _look(block, tile, first, leaders, block.product(tile, room))
+    for leaders in best:
+        leaders.settle()
+    return Neighbors(
+        np.concatenate([leaders.rows for leaders in best] or [np.empty((0, k), dtype=np.int64)]),
+        np.concatenate([leaders.scores for leaders in best] or [np.empty((0, k))]),
+    )
+
+
+def tiles(asked: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusTile]]:
+    """The vectors of a shard, ready for the queries, each tile with the corpus number of its first."""
+    for first, rows in shard.windows():
+        for start in range(0, len(rows), TILE):
+            yield first + start, asked.tile(rows[start : start + TILE], shard.name, first + start)
+
+
+def map_in_order(
+    work: Callable[[T], R], items: Iterable[T], threads: int, over: MapFunction | None
+) -> Iterator[tuple[T, R]]:
+    """Every item with its answer, in order; no more answers wait than there are threads."""
+    if over is not None:
+        yield from zip(items, over(work, items), strict=True)
+        return
+    if threads == 1:
+        yield from ((item, work(item)) for item in items)
+        return
+    left = iter(items)
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [(item, pool.submit(work, item)) for item in islice(left, threads)]
+        while waiting:
+            item, answer = waiting.pop(0)
+            found = answer.result()
+            waiting += [(more, pool.submit(work, more)) for more in islice(left, 1)]
+            yield item, found
+
+
+def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray) -> None:
+    """Offer what may be among the best: few scores come near the k-th once some tiles have been seen."""
+    slack = block.slack(tile)
+    limit = leaders.last + block.shift - slack
+    fresh = np.flatnonzero(np.isneginf(limit))
+    if len(fresh) and leaders.k < len(tile):
+        place = len(tile) - leaders.k
+        limit[fresh] = np.partition(near[fresh], place, axis=1)[:, place] - 2.0 * slack[fresh]
+    flat = np.flatnonzero(near >= round_down(limit, near.dtype)[:, None])
+    if not len(flat):
+        return
+    queries, columns = np.divmod(flat, len(tile))
+    scores = block.scores(tile, queries, columns)
+    better = scores > leaders.last[queries]
+    leaders.offer(queries[better], first + columns[better], scores[better])
+
+
+def round_down(limits: Floats, dtype: np.dtype[Any]) -> PointArray:
+    """Limits in another type, no higher than they were: comparing in the type of the scores is faster."""
+    return np.nextafter(limits.astype(dtype), np.asarray(-np.inf, dtype=dtype))
+
+
+def _blocks(queries: int) -> list[slice]:
+    return [slice(start, min(start + QUERIES_AT_ONCE, queries)) for start in range(0, queries, QUERIES_AT_ONCE)]

@@ -1,0 +1,232 @@
+"""Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
+
+When a share f of the corpus has been seen, about k*f of the final best k are among it, so the score at a
+rank safely beyond k*f lies below the final k-th score. What does not beat this threshold is dropped with one
+comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
+best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import PointArray
+    from equipoise.types import Bools, Floats, Ints
+
+
+def bytes_per_query(k: int, itemsize: int) -> int:
+    """The memory that a short list of scores and rows takes for each query."""
+    return _room(k) * (itemsize + 8)
+
+
+class ThresholdTopK:
+    """The scores that beat a rising threshold, for a block of queries."""
+
+    def __init__(self, queries: int, k: int, dtype: np.dtype[np.floating]) -> None:
+        self.k = k
+        self.room = _room(k)
+        self.scores = np.full((queries, self.room), -np.inf, dtype=dtype)
+        self.indices = np.zeros((queries, self.room), dtype=np.int64)
+        self.counts = np.zeros(queries, dtype=np.int64)
+        self.threshold = np.full((queries, 1), -np.inf, dtype=dtype)
+        self.overflown = np.zeros(queries, dtype=np.bool_)
+        self._beats = np.empty((0, 0), dtype=np.bool_)
+
+    def start(self, tile: PointArray, seen: float) -> None:
+        """Set the first threshold from a tile that holds a share ``seen`` of the corpus, before it is added.
+
+        The r-th largest of the maxima of interleaved groups is at most the r-th largest score: a maximum
+        pass and a short partition instead of a long one.
+        """
+        rank = self._safe_rank(seen)
+        groups = 1 << (4 * rank - 1).bit_length()
+        depth = tile.shape[1] // groups
+        if depth >= 1:
+            maxima = tile[:, : depth * groups].reshape(len(tile), depth, groups).max(axis=1)
+            self.threshold = np.partition(maxima, groups - rank, axis=1)[:, groups - rank, None]
+
+    def add(self, tile: PointArray, index: Ints) -> None:
+        """Keep what beats the threshold; column c of the tile is corpus row ``index[c]``."""
+        if self._beats.shape != tile.shape:
+            self._beats = np.empty(tile.shape, dtype=np.bool_)
+        np.greater(tile, self.threshold, out=self._beats)
+        flat = np.flatnonzero(self._beats)
+        borders = np.searchsorted(flat, np.arange(1, len(tile)) * tile.shape[1])
+        arrived = np.diff(borders, prepend=0, append=len(flat))
+        columns = flat - np.repeat(np.arange(len(tile)) * tile.shape[1], arrived)
+        self._append(arrived, index[columns], tile.ravel()[flat])
+
+    def tighten(self, seen: float) -> None:
+        """Raise the threshold to the score at the safe rank for the share seen, and drop what is below."""
+        rank, width = self._safe_rank(seen), int(self.counts.max(initial=0))
+        if width < rank:
+            return
+        held = self.scores[:, :width]
+        safe = np.partition(held, width - rank, axis=1)[:, width - rank, None]
+        np.maximum(self.threshold, safe, out=self.threshold)
+        keep = held > self.threshold
+        scores, indices = held[keep], self.indices[:, :width][keep]
+        held[...] = -np.inf
+        self.counts[:] = 0
+        self._append(keep.sum(axis=1), indices, scores)
+
+    def best(self) -> tuple[Ints, PointArray, Bools]:
+        """The best k of each query, sorted by score, then by lower index; and which queries are proven."""
+        proven = (self.counts >= self.k) & ~self.overflown
+        width = max(int(self.counts.max(initial=0)), self.k)
+        scores, indices = self.scores[:, :width], self.indices[:, :width]
+        order = np.argsort(-scores, axis=1)
+        ranked = np.take_along_axis(scores, order, axis=1)
+        # Only ties that reach into the best k matter; beyond them the padding ties with itself.
+        tied = np.flatnonzero((ranked[:, 1 : self.k + 1] == ranked[:, : self.k][:, : width - 1]).any(axis=1))
+        order[tied] = np.lexsort((indices[tied], -scores[tied]), axis=1)
+        order = order[:, : self.k]
+        return np.take_along_axis(indices, order, axis=1), ranked[:, : self.k], proven
+
+    def _append(self, arrived: Ints, indices: Ints, scores: PointArray) -> None:
+        """Put entries behind those that each query already has; the first ``arrived[0]`` are of query 0."""
+        full = self.counts + arrived > self.room
+        if full.any():
+            self.overflown |= full
+            self.threshold[full] = np.inf
+            admitted = np.repeat(~full, arrived)
+            arrived, indices, scores = np.where(full, 0, arrived), indices[admitted], scores[admitted]
+        start = np.arange(len(arrived)) * self.room + self.counts - (np.cumsum(arrived) - arrived)
+        places = np.arange(len(scores)) + np.repeat(start, arrived)
+        self.scores.ravel()[places] = scores
+        self.indices.ravel()[places] = indices
+        self.counts += arrived
+
+    def _safe_rank(self, seen: float) -> int:
+        """A rank within the seen share that the final k-th score is all but surely above.
+
+        The number of the final best k among the seen is hypergeometric: four deviations and a margin leave
+        about one row in a hundred thousand to the fallback. Beyond rank k + 1 nothing is gained: k scores
+        above it are the proof.
+        """
+        expected = self.k * seen
+        return min(self.k + 1, math.ceil(expected + 4.0 * math.sqrt(expected * (1.0 - seen)) + 4.0))
+
+
+def _room(k: int) -> int:
+    """Places for a query: the list holds some 1.5 k between two risings of the threshold."""
+    return 3 * k + 64
+
+
+# The best k of each query among all that has come by so far.
+
+_LEAST_WAITING = 1 << 13
+
+
+class RunningTopK:
+    """Exact scores and corpus rows, k a query; equal scores stand in the order of their rows.
+
+    What arrives waits until there is enough of it to sort at once, so ``last`` may lag behind: it lets a
+    little more in than need be, and nothing less.
+    """
+
+    def __init__(self, queries: int, k: int) -> None:
+        self.k = k
+        self.rows = np.full((queries, k), -1, dtype=np.int64)
+        self.scores = np.full((queries, k), -np.inf)
+        self._waiting: list[tuple[Ints, Ints, Floats]] = []
+        self._count = 0
+
+    @property
+    def last(self) -> Floats:
+        """The k-th score of each query; minus infinity for one that has fewer."""
+        return self.scores[:, -1]
+
+    def offer(self, queries: Ints, rows: Ints, scores: Floats) -> None:
+        """Entries that may be among the best."""
+        self._waiting.append((queries, rows, scores))
+        self._count += len(queries)
+        if self._count >= max(self.rows.size // 4, _LEAST_WAITING):
+            self.settle()
+
+    def settle(self) -> None:
+        """Sort what waits in among the best."""
+        if not self._count:
+            return
+        held, column = np.nonzero(self.rows >= 0)
+        parts = [(held, self.rows[held, column], self.scores[held, column]), *self._waiting]
+        queries, rows, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.lexsort((rows, -scores, queries))
+        queries = queries[order]
+        place = np.arange(len(queries)) - np.searchsorted(queries, queries)
+        best = order[place < self.k]
+        queries, place = queries[place < self.k], place[place < self.k]
+        self.rows[queries, place], self.scores[queries, place] = rows[best], scores[best]
+        self._waiting, self._count = [], 0
+
+
+# The best k columns of each row of a whole score matrix: the plain way, for any scores and any k.
+
+
+def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+    """Columns and scores of the k largest of each row, best first; equal scores by lower column.
+
+    >>> top_k_columns(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
+    [[1, 2, 3]]
+    """
+    rows, width = scores.shape
+    if k == 0:
+        return np.empty((rows, 0), dtype=np.int64), scores[:, :0].copy()
+    least = np.partition(scores, width - k, axis=1)[:, width - k, None]
+    chosen = scores > least
+    last = scores == least
+    vacant = k - chosen.sum(axis=1)
+    crowded = np.flatnonzero(last.sum(axis=1) > vacant)
+    last[crowded] &= np.cumsum(last[crowded], axis=1) <= vacant[crowded, None]
+    chosen |= last
+    columns = np.nonzero(chosen)[1].reshape(rows, k)
+    values = np.take_along_axis(scores, columns, axis=1)
+    # The columns ascend, so a stable sort leaves equal scores in their order.
+    order = np.argsort(-values, axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
+
+
+# The best k columns of wide rows: a bound from group maxima leaves few scores to sort.
+
+_GROUPS = 8
+"""Groups for every wanted column: so many that few of the best fall into one group."""
+
+
+def leading_columns_of(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+    """Columns and scores of the k largest of each row, best first; equal scores by lower column.
+
+    >>> leading_columns_of(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
+    [[1, 2, 3]]
+    """
+    rows, width = scores.shape
+    groups = _GROUPS * k
+    if width < 4 * groups:
+        return top_k_columns(scores, k)
+    depth = width // groups
+    maxima = scores[:, : depth * groups].reshape(rows, depth, groups).max(axis=1)
+    # k groups have a maximum of at least the k-th largest maximum, so k scores reach it.
+    bounds = np.partition(maxima, groups - k, axis=1)[:, groups - k]
+    indices, best = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=scores.dtype)
+    for index, (row, bound) in enumerate(zip(scores, bounds, strict=True)):
+        found = np.flatnonzero(row > bound)
+        if len(found) < k:
+            found = np.concatenate([found, _first_equal(row, bound, k - len(found))])
+        values = row[found]
+        # The columns ascend among equals, so a stable sort leaves them in their order.
+        order = np.argsort(-values, kind="stable")[:k]
+        indices[index], best[index] = found[order], values[order]
+    return indices, best
+
+
+def _first_equal(row: PointArray, value: np.floating, count: int) -> Ints:
+    """The first columns that hold a value, by growing prefixes: mostly it is zero and everywhere."""
+    size = 64 * count
+    while True:
+        found = np.flatnonzero(row[:size] == value)
+        if len(found) >= count or size >= len(row):
+            return found[:count]
+        size *= 8

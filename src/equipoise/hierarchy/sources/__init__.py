@@ -1,1 +1,0 @@
-"""Where trees come from: one reader a file, each giving a ``Tree``; ``find`` picks by what it sees."""

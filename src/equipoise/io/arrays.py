@@ -1,0 +1,284 @@
+"""Arrays from .npy, .npz and .safetensors files, memory-mapped where the format allows."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.typing import NDArray
+
+from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError, UnknownNameError
+from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
+from equipoise.io.text import PathLike, display_path, read_error
+from equipoise.types import require_extra
+
+# One array inside a larger file, as a view of the file: nothing is read before it is looked at.
+
+_LOCAL_HEADER_BYTES = 30
+_LENGTH_BYTES = 8
+_DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U8": "u1",
+    "BOOL": "?",
+}
+"""The kinds of a .safetensors file that numpy knows."""
+
+
+def memmap_safetensor(path: Path, name: str, *, least: int = 0) -> NDArray[Any] | None:
+    """The tensor of a .safetensors file; None if it is smaller than ``least`` bytes or numpy lacks its kind.
+
+    The format is a length, a JSON header with kind, shape and place of each tensor, and raw numbers.
+    """
+    with open(path, "rb") as stream:
+        length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
+        entry = json.loads(stream.read(length))[name]
+    begin, end = entry["data_offsets"]
+    if entry["dtype"] not in _DTYPES or end - begin < max(least, 1):
+        return None
+    dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
+    if prod(shape) * dtype.itemsize != end - begin:
+        raise ValueError(f"{name} has another size than its shape says")
+    return np.memmap(path, dtype, mode="r", offset=_LENGTH_BYTES + length + begin, shape=shape)
+
+
+def memmap_npz_member(path: Path, name: str, *, least: int = 0) -> NDArray[Any] | None:
+    """The array of an .npz file; None if it is compressed, smaller than ``least`` bytes or no plain numbers.
+
+    ``numpy.savez`` stores an array as it is, which is an .npy file within the archive.
+    """
+    with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        found = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
+        if found.compress_type != zipfile.ZIP_STORED or found.file_size < least:
+            return None
+        stream.seek(found.header_offset)
+        header = stream.read(_LOCAL_HEADER_BYTES)
+        stream.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+        version = np.lib.format.read_magic(stream)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read_header is None:
+            return None
+        shape, by_columns, dtype = read_header(stream)
+        if dtype.hasobject or not prod(shape):
+            return None
+        offset = stream.tell()
+    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape, order="F" if by_columns else "C")
+
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+_MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors)):(?P<member>.+)", re.IGNORECASE | re.DOTALL)
+_SIGNATURES = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
+_PICKLE_SIGNATURE = b"\x80"
+_LARGE = 64 << 20
+"""Bytes from which an array of an archive is mapped; smaller ones are read whole and checked by it."""
+
+_NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_pickle=False)"
+
+
+def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
+    """One array of a .npy, .npz or .safetensors file, of ``ndim`` dimensions where that is given.
+
+    A file with several arrays is asked for one by name: ``vectors.npz:train``. A .npy file is
+    memory-mapped and read-only, and so is a large array of the other formats, unless it is compressed.
+    """
+    file, member = split_member(path)
+    suffix = Path(file).suffix.casefold()
+    readers: dict[str, Callable[[Path, str | None], Array]] = {
+        ".npy": _npy,
+        ".npz": _npz,
+        ".safetensors": _safetensors,
+    }
+    if suffix not in readers:
+        raise FormatError(
+            f"{display_path(file)} has a suffix that names no array format",
+            hint=f"use one of {', '.join(readers)}",
+        )
+    _check_signature(file, suffix)
+    array = _guarded(readers[suffix], file, member)
+    if ndim is not None and array.ndim != ndim:
+        raise ShapeError(
+            f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
+        )
+    return array
+
+
+def array_names(path: PathLike) -> list[str]:
+    """The names of the arrays in an .npz or .safetensors file, sorted; the one of a .npy file has none."""
+    file, _ = split_member(path)
+    suffix = file.suffix.casefold()
+    if suffix not in (".npz", ".safetensors"):
+        return []
+    _check_signature(file, suffix)
+    return sorted(_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
+
+
+def read_matrix(path: PathLike) -> Array:
+    """A matrix of real numbers, such as one embedding a row; at least one row and one column."""
+    matrix = read_array(path, ndim=2)
+    if matrix.dtype.kind not in "biuf":
+        raise FormatError(f"{display_path(path)} holds {matrix.dtype} values, where real numbers are needed")
+    if not matrix.size:
+        raise ShapeError(f"{display_path(path)} has shape {matrix.shape}: there is nothing in it")
+    return matrix
+
+
+def split_member(path: PathLike) -> tuple[Path, str | None]:
+    """A path and the name of an array in it, if one is given after a colon.
+
+    >>> split_member("vectors.npz:train")[1]
+    'train'
+    """
+    text = os.fspath(path)
+    match = _MEMBER.fullmatch(text)
+    # A file may really bear such a name; then it is meant.
+    if match is None or os.path.exists(text):
+        return Path(text), None
+    return Path(match["path"]), match["member"]
+
+
+def _check_signature(path: Path, suffix: str) -> None:
+    """Refuse a file that is not what its suffix says, before numpy takes it for a pickle."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(8)
+    except (OSError, ValueError) as error:
+        raise read_error(path, error) from error
+    if not head:
+        raise InputError(f"{display_path(path)} is empty", hint="check that the step that writes it has finished")
+    expected: tuple[bytes, ...] = _SIGNATURES.get(suffix, (b"",))
+    if head.startswith(expected):
+        return
+    if head.startswith(_PICKLE_SIGNATURE):
+        raise FormatError(f"{display_path(path)} is a pickle, which is never opened", hint=_NO_PICKLES)
+    other = next((each for each, mark in _SIGNATURES.items() if head.startswith(mark)), None)
+    raise FormatError(
+        f"{display_path(path)} is not a {suffix} file: it does not begin like one",
+        hint=f"it begins like a {other} file; rename it" if other else "",
+    )
+
+
+def _guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
+    try:
+        return reader(path, member)
+    except EquipoiseError:
+        raise
+    except Exception as error:  # zip, npy and safetensors parsers raise a dozen kinds for damaged bytes
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        if "Object arrays" in reason or "Python objects" in reason:
+            raise FormatError(f"{display_path(path)} holds Python objects, not numbers", hint=_NO_PICKLES) from error
+        raise FormatError(
+            f"{display_path(path)} is not a readable {path.suffix} file: {reason}",
+            hint="was it cut off? compare its size with the original",
+        ) from error
+
+
+def _npy(path: Path, member: str | None) -> Array:
+    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+def _npz(path: Path, member: str | None) -> Array:
+    # numpy leaves a file that it opened itself open when the archive is damaged.
+    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        name = _chosen(path, archive.files, member)
+        mapped = memmap_npz_member(path, name, least=_LARGE)
+        if mapped is None:
+            check_archive(display_path(path), archive.zip, path.stat().st_size, ARRAYS_FLOOR)
+        array = archive[name] if mapped is None else mapped
+    if not isinstance(array, np.ndarray):
+        raise FormatError(f"{display_path(path)} holds {name}, which is no array")
+    return array
+
+
+def _npz_names(path: Path, member: str | None) -> list[str]:
+    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return list(archive.files)
+
+
+def _safetensors_names(path: Path, member: str | None) -> list[str]:
+    with require_extra("safetensors", extra="torch").safe_open(path, framework="numpy") as archive:
+        return list(archive.keys())
+
+
+def _safetensors(path: Path, member: str | None) -> Array:
+    engine = require_extra("safetensors", extra="torch")
+    with engine.safe_open(path, framework="numpy") as archive:
+        name = _chosen(path, list(archive.keys()), member)
+        mapped = memmap_safetensor(path, name, least=_LARGE)
+        array: Array = archive.get_tensor(name) if mapped is None else mapped
+    return array
+
+
+def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
+    known = sorted(names)
+    if member is None:
+        if len(known) == 1:
+            return known[0]
+        if not known:
+            raise InputError(f"{display_path(path)} holds no arrays")
+        listed = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+        raise InputError(
+            f"{display_path(path)} holds {len(known)} arrays: {listed}",
+            hint=f"name one: {display_path(path)}:{known[0]}",
+        )
+    if member not in known:
+        raise UnknownNameError.of(
+            f"array in {display_path(path)}", member, known, more=f"there are: {', '.join(known[:5])}"
+        )
+    return member
+
+
+# Blocks of a memory-mapped file: what has been read is given back, so that memory stays small.
+
+
+class MappedPages:
+    """The mapping beneath an array, if there is one whose pages may be dropped after use.
+
+    Pages of a mapped file stay in the memory of the process once they are read, up to the size of the file.
+    Those that only mirror the file can go: whoever needs them again gets them from the file.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.mapping = _mapping_of(array)
+        self.origin = 0
+        if self.mapping is not None:
+            self.origin = byte_bounds(np.frombuffer(self.mapping, dtype=np.uint8))[0]
+
+    def drop(self, block: NDArray[Any]) -> None:
+        """Give back the whole pages of a block that is no longer needed."""
+        if self.mapping is None or not block.size:
+            return
+        low, high = (end - self.origin for end in byte_bounds(block))
+        low, high = low // mmap.PAGESIZE * mmap.PAGESIZE, high // mmap.PAGESIZE * mmap.PAGESIZE
+        if high > low:
+            self.mapping.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+
+def _mapping_of(array: NDArray[Any]) -> mmap.mmap | None:
+    """The mapping that the array looks into; None for one that may hold what the file does not."""
+    holder: Any = array
+    while holder is not None and not isinstance(holder, mmap.mmap):
+        # A private mapping (mode "c") would lose what was written into it.
+        if isinstance(holder, np.ndarray) and holder.flags.writeable:
+            return None
+        holder = holder.obj if isinstance(holder, memoryview) else getattr(holder, "base", None)
+    return holder if hasattr(mmap, "MADV_DONTNEED") else None

@@ -1,0 +1,406 @@
+"""HTML as text: paragraphs, Markdown headings, a line for each table row; no scripts, no styles."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from typing import Any
+from zipfile import ZipFile
+
+from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
+from equipoise.extras import install_command
+from equipoise.io.decompression import check_archive
+from equipoise.io.text import PathLike, display_path, read_bytes, read_text
+from equipoise.types import require_extra
+
+# The characters of an HTML page: what it declares about its encoding is honoured.
+
+_LOOKED_AT = 4096
+_DECLARED = re.compile(
+    rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)|^\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""",
+    re.IGNORECASE,
+)
+_NO_PAGES = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+"""Codecs of Python in which no page is written: they decode escapes, domain names or nothing."""
+# Browsers read these labels as Windows-1252, which differs only where Latin-1 has control characters.
+_WESTERN = frozenset({"iso8859-1", "ascii"})
+
+
+def read_html(path: PathLike) -> str:
+    """The characters of a page: by its byte order mark, its ``meta`` or XML declaration, else UTF-8."""
+    data = read_bytes(path)
+    codec = _codec(path, data)
+    if codec == "utf-8":
+        return read_text(path)
+    try:
+        text = data.decode(codec)
+    except UnicodeError as error:
+        where = (
+            f": the byte 0x{data[error.start]:02x} at offset {error.start}"
+            if isinstance(error, UnicodeDecodeError) and error.start < len(data)
+            else ""
+        )
+        raise FormatError(
+            f"{display_path(path)} declares itself {codec} and is not{where}",
+            hint="correct the charset that it declares, or save it as UTF-8",
+        ) from error
+    if "\0" in text:
+        raise FormatError(f"{display_path(path)} is not a text file: it holds NUL characters")
+    return text
+
+
+def _codec(path: PathLike, data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-8" if data.startswith(codecs.BOM_UTF8) else "utf-16"
+    declared = _DECLARED.search(data[:_LOOKED_AT])
+    if declared is None:
+        return "utf-8"
+    label = (declared[1] or declared[2]).decode("ascii", "replace")
+    try:
+        name = codecs.lookup(label).name
+        "".encode(name)
+        if name in _NO_PAGES:
+            raise LookupError(name)
+    except (LookupError, UnicodeError) as error:
+        raise FormatError(
+            f"{display_path(path)} declares the charset {label!r}, which is unknown", hint="save it as UTF-8"
+        ) from error
+    # A declaration that can be read byte by byte is not UTF-16, whatever it says.
+    if name.startswith("utf-16") or name.startswith("utf-32"):
+        return "utf-8"
+    return "cp1252" if name in _WESTERN else name
+
+
+_SILENT = frozenset({"script", "style", "template", "title", "noscript", "svg", "iframe", "object", "select"})
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_SECTIONS = {"address", "article", "aside", "body", "footer", "header", "html", "main", "nav", "section"}
+_LISTS = {"dd", "dl", "dt", "li", "menu", "ol", "ul"}
+_TABLES = {"caption", "table", "tbody", "tfoot", "thead", "tr"}
+_PARAGRAPHS = {"blockquote", "center", "div", "figcaption", "figure", "hr", "p", "pre"}
+_FORMS = {"details", "dialog", "fieldset", "form", "legend", "summary"}
+_BLOCKS = _SECTIONS | _LISTS | _TABLES | _PARAGRAPHS | _FORMS | set(_HEADINGS)
+_CELLS = frozenset({"td", "th"})
+_BREAK = "\n"
+_SPACE = re.compile(r"[ \t\n\r\f\v]+")
+
+
+def html_text(path: PathLike) -> str:
+    """The text of an HTML file."""
+    return text_of_html(read_html(path))
+
+
+def text_of_html(page: str) -> str:
+    r"""The text of a page.
+
+    Block elements part paragraphs, ``h1`` to ``h6`` become ``#`` to ``######``, list items begin with ``-``,
+    the cells of a table row are parted by ``|``, and preformatted text stands between code fences.
+
+    >>> text_of_html("<h2>Salt &amp; water</h2><p>A <b>pinch</b>.<p>Boil<br>it.")
+    '## Salt & water\n\nA pinch.\n\nBoil\nit.'
+    """
+    parser = _Reader()
+    parser.feed(page)
+    parser.close()
+    parser.end_block()
+    return "\n".join(parser.lines).strip("\n")
+
+
+class _Reader(HTMLParser):
+    """Collects lines; a blank line stands between blocks, but not between the rows of a table."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.lines: list[str] = []
+        self._pieces: list[str] = []
+        self._silent: list[str] = []
+        self._mark = ""
+        self._preformatted = False
+        self._rows: list[int] = []
+        """For each open table: how many cells its open row has had, -1 between rows."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._silent or tag in _SILENT:
+            if tag in _SILENT:
+                self._silent.append(tag)
+        elif tag == "br":
+            self._pieces.append(" " if self._in_cell else _BREAK)
+        elif tag in _CELLS:
+            self._begin_cell()
+        elif tag in _BLOCKS:
+            self._begin_block(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in _SILENT:  # <script/> in XHTML has no content that could be skipped
+            self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._silent:
+            if tag in self._silent:
+                del self._silent[self._silent.index(tag) :]
+        elif tag in _BLOCKS:
+            self._end(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self._pieces.append(data if self._preformatted else _SPACE.sub(" ", data))
+
+    @property
+    def _in_cell(self) -> bool:
+        return bool(self._rows) and self._rows[-1] > 0
+
+    def _begin_cell(self) -> None:
+        if self._rows:
+            if self._rows[-1] > 0:
+                self._pieces.append(" | ")
+            self._rows[-1] = max(self._rows[-1], 0) + 1
+
+    def _begin_block(self, tag: str) -> None:
+        if tag == "table":
+            self.end_block()
+            self._rows.append(-1)
+        elif not self._stays_in_table(tag):
+            self.end_block()
+            self._preformatted = tag == "pre"
+            if tag in _HEADINGS or tag == "li":  # the mark of an item waits for the paragraph inside it
+                self._mark = f"{'#' * _HEADINGS[tag]} " if tag in _HEADINGS else "- "
+
+    def _end(self, tag: str) -> None:
+        if tag == "table" and self._rows:
+            self._end_row()
+            self._rows.pop()
+            self._part()
+        elif not self._stays_in_table(tag):
+            self.end_block()
+            self._mark = ""
+
+    def _stays_in_table(self, tag: str) -> bool:
+        """Whether the tag parts no more than the rows of a table, or the words of a cell."""
+        if tag == "tr" and self._rows:
+            self._end_row()
+            return True
+        if self._in_cell and tag not in _HEADINGS:
+            self._pieces.append(" ")
+            return True
+        return False
+
+    def _end_row(self) -> None:
+        row = self._collapsed().replace(_BREAK, " ").strip()
+        if row.replace("|", "").strip():
+            self.lines.append(row)
+        self._rows[-1] = -1
+
+    def end_block(self) -> None:
+        """Close the paragraph that is open, if it has any text."""
+        if self._preformatted:
+            self._end_preformatted()
+            return
+        text = self._collapsed()
+        if self._in_cell:
+            text = text.strip(" |")
+        if text:
+            self._part()
+            single = text.replace(_BREAK, " ") if self._mark.startswith("#") else text
+            self.lines += [*f"{self._mark}{single}".split(_BREAK), ""]
+            self._mark = ""
+
+    def _end_preformatted(self) -> None:
+        code = "".join(self._pieces).strip("\n").rstrip()
+        self._pieces.clear()
+        self._preformatted = False
+        if code:
+            fence = "```"
+            while fence in code:
+                fence += "`"
+            self._part()
+            self.lines += [fence, *code.split("\n"), fence, ""]
+
+    def _part(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def _collapsed(self) -> str:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        return _BREAK.join(filter(None, (_SPACE.sub(" ", line).strip() for line in text.split(_BREAK))))
+
+
+# The text layer of PDF files, by pypdf.
+
+
+def pdf_to_text(path: PathLike) -> str:
+    """The text of all pages, a blank line between two; words hyphenated at line ends are left alone.
+
+    A file that only its owner's password protects is read. One that needs a password to be opened, and one
+    whose pages are pictures, are errors.
+    """
+    engine = require_extra("pypdf", extra="documents")
+    data, name = read_bytes(path), display_path(path)
+    with _quiet("pypdf"):
+        try:
+            reader = engine.PdfReader(io.BytesIO(data))
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise _locked(name)
+            pages = [_whole_characters(page.extract_text()).strip() for page in reader.pages]
+        except EquipoiseError:
+            raise
+        except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
+            raise MissingExtraError(
+                f"{name} cannot be read without a further package: {error}",
+                hint=f"{install_command('documents')} brings what opens encrypted files",
+            ) from error
+        except Exception as error:  # a damaged file fails in the parser with whatever it meets
+            reason = str(error) or type(error).__name__
+            raise FormatError(
+                f"{name} is a PDF that cannot be read: {reason}",
+                hint=f"qpdf --check {name} says what is damaged; printing it to a new PDF often repairs it",
+            ) from error
+    if not any(pages):
+        count = f"{len(pages)} page{'' if len(pages) == 1 else 's'}"
+        raise InputError(
+            f"{name} has {count} and no text: it is a scan or a set of pictures",
+            hint=f"ocrmypdf {name} with-text.pdf adds the text",
+        )
+    return "\n\n".join(filter(None, pages))
+
+
+def _locked(name: str) -> InputError:
+    """What the empty password, which readers try without asking, does not open."""
+    return InputError(
+        f"{name} is encrypted and needs a password",
+        hint=f"qpdf --decrypt --password=... {name} open.pdf writes a copy without one",
+    )
+
+
+def _whole_characters(text: str) -> str:
+    """Surrogates put together where they pair up, replaced where a font maps to half of a character."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Keep a library's complaints off the terminal; whoever set up logging still gets them."""
+    logger, handler = logging.getLogger(name), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+# Word documents as text, by python-docx: headings as Markdown, tables row by row, all in their order.
+
+_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_DEEPEST = 6
+_BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_UNSEEN = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr"})
+"""Deleted text, and the second copy of a text box that is kept for old programs."""
+
+
+def docx_to_text(path: PathLike) -> str:
+    """The text of the body: paragraphs parted by blank lines, headings as ``#``, the cells of a row by ``|``.
+
+    Inserted text and text boxes count, deleted text does not. Headers, footers, notes and comments are left
+    out.
+    """
+    engine = require_extra("docx", extra="documents")
+    data, name = read_bytes(path), display_path(path)
+    try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            check_archive(name, archive, len(data))
+        document = engine.Document(io.BytesIO(data))
+        return "\n\n".join(_blocks(document.element.body, _heading_levels(document)))
+    except EquipoiseError:
+        raise
+    except Exception as error:  # a damaged archive fails in zip, XML or the package's parts
+        raise FormatError(
+            f"{name} is no Word document that can be read: {error or type(error).__name__}",
+            hint="open it in a word processor and save it again as .docx",
+        ) from error
+
+
+def _heading_levels(document: Any) -> dict[str, int]:
+    """The heading level of each paragraph style that is one, or is based on one; by style id."""
+    levels: dict[str, int] = {}
+    for style in document.styles:
+        base, seen = style, set()
+        while base is not None and base.style_id not in seen:
+            seen.add(base.style_id)
+            name = base.name or ""
+            found = _HEADING.match(name)
+            if found or name == "Title":
+                levels[style.style_id] = min(int(found[1]) if found else 1, _DEEPEST)
+                break
+            base = getattr(base, "base_style", None)
+    return levels
+
+
+def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[str]:
+    """The paragraphs and tables of a body; what wraps some of them (content controls) is looked into."""
+    for child in parent:
+        kind = _tag(child)
+        if kind == "p":
+            text = "".join(_inline(child)).strip()
+            level = levels.get(_style_of(child), 0)
+            if text:
+                yield f"{'#' * level} {' '.join(text.split())}" if level else text
+        elif kind == "tbl":
+            rows = [row for row in _rows(child) if row.replace("|", "").strip()]
+            if rows:
+                yield "\n".join(rows)
+        elif kind not in _UNSEEN:
+            yield from _blocks(child, levels)
+
+
+def _rows(table: Any) -> Iterator[str]:
+    for row in _nearest(table, "tr"):
+        cells = ["".join(_cell(cell)).split() for cell in _nearest(row, "tc")]
+        yield " | ".join(" ".join(words) for words in cells)
+
+
+def _cell(cell: Any) -> Iterator[str]:
+    """All text of a cell, that of tables within it too."""
+    for paragraph in _nearest(cell, "p"):
+        yield from _inline(paragraph)
+        yield " "
+
+
+def _nearest(parent: Any, kind: str) -> Iterator[Any]:
+    """The elements of a kind below another, without those inside one of them."""
+    for child in parent:
+        if _tag(child) == kind:
+            yield child
+        elif _tag(child) not in _UNSEEN:
+            yield from _nearest(child, kind)
+
+
+def _inline(parent: Any) -> Iterator[str]:
+    """The text of a paragraph, piece by piece."""
+    for child in parent:
+        kind = _tag(child)
+        if kind == "t":
+            yield child.text or ""
+        elif kind in _BREAKS:
+            yield _BREAKS[kind]
+        elif kind == "txbxContent":
+            yield "\n"
+            for paragraph in _nearest(child, "p"):
+                yield from _inline(paragraph)
+                yield "\n"
+        elif kind not in _UNSEEN:
+            yield from _inline(child)
+
+
+def _style_of(paragraph: Any) -> str:
+    style = paragraph.style  # the style id; None where the paragraph names no style
+    return style or ""
+
+
+def _tag(element: Any) -> str:
+    """The name of an element without its namespace; empty for comments."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

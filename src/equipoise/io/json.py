@@ -1,0 +1,202 @@
+"""JSON, strictly: no NaN, no key twice in an object, no half surrogates, and errors that give the line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteError
+
+if TYPE_CHECKING:
+    from equipoise.io.text import TextFile
+
+# A string without an end reaches to the end of the text: trying the next quote instead takes quadratic time.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\]:]', re.DOTALL)
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|NaN|-?Infinity', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class _Repeated(Exception):  # noqa: N818  (a signal; the sentence needs file and line)
+    """A key stands twice in one object."""
+
+
+class _Constant(Exception):  # noqa: N818
+    """NaN or Infinity, which Python reads and JSON does not know."""
+
+
+def parse_json(file: TextFile) -> Any:
+    """The value of a whole JSON file."""
+    return _parsed(file, file.text, first_line=1)
+
+
+def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
+    """The value of each line that is not blank, with its line number."""
+    return [(number, parse_line(file, number, line)) for number, line in enumerate(file.lines, start=1) if line.strip()]
+
+
+def parse_line(file: TextFile, number: int, line: bytes) -> Any:
+    """The value of one line of a file, whose number is told where it holds none."""
+    return _parsed(file, line.decode("utf-8"), first_line=number)
+
+
+def _parsed(file: TextFile, text: str, *, first_line: int) -> Any:
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        if _SURROGATE_ESCAPE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except _Repeated as error:
+        raise _repeated(file, text, first_line) from error
+    except _Constant as error:
+        raise _constant(file, text, first_line) from error
+    except json.JSONDecodeError as error:
+        raise _malformed(file, text, error, first_line) from error
+    except UnicodeEncodeError as error:
+        # Such strings cannot be written, hashed or sent anywhere.
+        raise FormatError(
+            f"{file.name} from line {first_line} on holds half of a surrogate pair (\\ud800 to \\udfff)",
+            hint="the text was cut inside a character; write it again as UTF-8",
+        ) from error
+    except RecursionError as error:
+        raise FormatError(f"{file.name} nests too deeply to be data") from error
+    except ValueError as error:
+        raise FormatError(f"{file.name} holds a number that cannot be read: {error}") from error
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise _Repeated
+    return built
+
+
+def _refuse_constant(name: str) -> None:
+    raise _Constant(name)
+
+
+def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
+    line = min(_line(text, error.pos, first_line), len(file.lines))
+    hint = "something is missing or stands too much just before this place; was the file written to its end?"
+    if error.msg == "Extra data" and line > first_line:
+        hint = "one object a line is JSONL; name the file .jsonl"
+    elif error.msg.startswith("Expecting property name"):
+        hint = "keys stand in double quotes, and no comma follows the last pair"
+    return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)
+
+
+def _repeated(file: TextFile, text: str, first_line: int) -> InputError:
+    key, *places = _repeated_key(text)
+    first, second = (_line(text, place, first_line) for place in places)
+    where = f"line {first} gives" if first == second else f"lines {first} and {second} give"
+    return DuplicateError(
+        f"{file.name} {where} the key {key!r} twice in one object",
+        hint="keep one of them",
+        excerpt=file.excerpt(*sorted({first, second})),
+    )
+
+
+def _constant(file: TextFile, text: str, first_line: int) -> InputError:
+    match = next(each for each in _STRING_OR_CONSTANT.finditer(text) if each.group()[0] != '"')
+    return file.error(
+        NotFiniteError,
+        _line(text, match.start(), first_line),
+        f"holds {match.group()}, which is no JSON",
+        hint="leave out what is unknown",
+    )
+
+
+def _repeated_key(text: str) -> tuple[str, int, int]:
+    """The first key that stands twice in one object, and the places of both in the text."""
+    open_objects: list[dict[str, int]] = []
+    string, place = "", 0
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token in "{[":
+            open_objects.append({})
+        elif token in "}]":
+            open_objects.pop()
+        elif token != ":":
+            string, place = token, match.start()
+        elif (key := json.loads(string)) in open_objects[-1]:
+            return key, open_objects[-1][key], place
+        else:
+            open_objects[-1][key] = place
+    raise AssertionError("the parser saw a key twice, the scanner did not")
+
+
+def _line(text: str, place: int, first_line: int) -> int:
+    return first_line - 1 + len(f"{text[:place]}.".encode("utf-8", "replace").splitlines())
+
+
+# Values of JSON, checked for their types when they are read back.
+
+SHOWN = 40
+"""Characters of a wrong value that a message shows."""
+
+
+def text(value: Any) -> str:
+    """A string; anything else raises ``TypeError``, as in all functions here."""
+    return _of(value, str, "a text")
+
+
+def integer(value: Any, *, below: int | None = None) -> int:
+    """An integer from 0 up to ``below``."""
+    if type(value) is not int or not 0 <= value < (1 << 62 if below is None else below):
+        raise _wrong(value, "a count" if below is None else f"a place below {below}")
+    return value
+
+
+def real(value: Any) -> float:
+    """A number; JSON has no NaN and no infinity, so that null and words are.
+
+    >>> real(1), real(None)
+    (1, nan)
+    """
+    if value is None:
+        return nan
+    if value in ("Infinity", "-Infinity"):
+        return float(value)
+    if type(value) not in (int, float) or abs(value) > 1.8e308 or isnan(value):
+        raise _wrong(value, "a number")
+    number: float = value
+    return number
+
+
+def optional(value: Any) -> float | None:
+    """A number or nothing."""
+    return None if value is None else real(value)
+
+
+def name(value: Any) -> str | int:
+    """An id: a string or an integer."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _wrong(value, "an id")
+    return value
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object whose values are no lists and no objects."""
+    found: dict[str, Any] = _of(value, Mapping, "an object")
+    for each in found.values():
+        if isinstance(each, list | Mapping):
+            raise _wrong(each, "a single value")
+    return found
+
+
+def items(value: Any) -> list[Any]:
+    """A list."""
+    return list(_of(value, list | tuple, "a list"))
+
+
+def _of(value: Any, kind: Any, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise _wrong(value, what)
+    return value
+
+
+def _wrong(value: Any, what: str) -> TypeError:
+    shown = repr(value)
+    return TypeError(f"{shown if len(shown) <= SHOWN else f'{shown[:SHOWN]}...'} is not {what}")

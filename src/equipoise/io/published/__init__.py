@@ -1,0 +1,213 @@
+"""Any file with published figures, or a folder of them, as records."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import EquipoiseError, FormatError, InputError
+from equipoise.io.published import json_tables
+from equipoise.io.published.json_tables import formulas_of, of_outline, of_records, of_tree
+from equipoise.io.published.markup_tables import read_latex, read_markdown, read_plain_text
+from equipoise.io.published.numbers import PrintedNumber, parse_printed, strip_markup
+from equipoise.io.published.tables import (
+    Known,
+    PublishedTable,
+    RawTable,
+    StatedFact,
+    SystemRecord,
+    TableCell,
+    delimited_grid,
+    numeric_labels,
+    records_of,
+)
+from equipoise.io.tables import DELIMITERS
+from equipoise.io.text import STDIN, PathLike, TextFile, display_path, open_text
+
+# What the text around a table says of its figures, where a sentence says it in so many words.
+
+_PARENT = re.compile(
+    r"(?:\brank(?:s|ing)?|\bretriev(?:e|es|ing))\s+(?:its|the|their)\s+(?:one |only |direct |true )?parent\b"
+    r"|\bparent(?: \w+)? is (?:the only relevant|ranked|retrieved)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"ancestor|transitive closure|all parents|several parents", re.IGNORECASE)
+_OVER_RELEVANT = re.compile(
+    r"\\?min\s*\\?[({]\s*k\s*,\s*\|?\s*(?:R|(?:num_|number of )?relevant\w*)\s*\|?\s*\\?[)}]", re.IGNORECASE
+)
+_LIKE = re.compile(r"\bScored like ([\w-]+)")
+_PERCENT = re.compile(
+    r"(?:\bin|\bas)\s+(?:percent|percentages?|\\?%)|\bpercentages\b|(?:×|\\times|\bx|\btimes)\s*100\b",
+    re.IGNORECASE,
+)
+_BROAD = re.compile(r"\s+")
+
+
+def stated_facts(text: str) -> tuple[StatedFact, ...]:
+    """The facts that the text states.
+
+    >>> stated_facts("For each account we rank its parent among all others.")
+    (StatedFact(label='relation', text='parent', quote='rank its parent'),)
+    """
+    found = []
+    flat = _BROAD.sub(" ", text)
+    if (match := _PARENT.search(flat)) and not _SEVERAL.search(flat):
+        found.append(StatedFact("relation", "parent", match[0]))
+    if match := _OVER_RELEVANT.search(flat):
+        found.append(StatedFact("map_over", "relevant", match[0]))
+    # A caption of this program; it escapes what Markdown or LaTeX would take for markup.
+    if match := _LIKE.search(strip_markup(flat)):
+        found.append(StatedFact("like", match[1], match[0]))
+    if match := _PERCENT.search(flat):
+        found.append(StatedFact("unit", "percent", match[0]))
+    return tuple(found)
+
+
+FORMATS = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+    ".tex": "latex",
+}
+RESULT = "result.json"
+_BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
+"""Files of a run directory that hold no figures of the whole."""
+
+
+LONGEST_LINE = 5_000
+"""Characters of a line of a published table that are read."""
+
+Failed = Callable[[EquipoiseError], None]
+"""What to do about a file of a folder that cannot be read."""
+
+
+def read_published(
+    source: PathLike | Mapping[Any, Any] | Sequence[Any], known: Known, failed: Failed | None = None
+) -> list[PublishedTable]:
+    """The figures of a file, of every file of a folder, or of values as JSON would hold them.
+
+    ``known`` says whether a label names a figure. A file without any has no records. A file of a folder that
+    cannot be read is an error, unless ``failed`` takes it: then the other files are read.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return list(_in_folder(path, known, failed)) if path.is_dir() else read_file(path, known)
+    return _tables("the table", _with_digits(source), known)
+
+
+def read_file(path: PathLike, known: Known) -> list[PublishedTable]:
+    """The tables of one file, read as its suffix says."""
+    name = Path(path).name.casefold().removesuffix(".gz")
+    form = FORMATS.get(Path(name).suffix)
+    if form is None and os.fspath(path) != STDIN and not Path(path).exists():
+        open_text(path)
+    if form is None and os.fspath(path) != STDIN:
+        raise FormatError(
+            f"{display_path(path)} has a suffix that names no kind of table",
+            hint=f"use one of {', '.join(FORMATS)}",
+        )
+    file = open_text(path)
+    form = form or _looks_like(file)
+    if form in ("json", "jsonl"):
+        value = json_tables.json_tree(file) if form == "json" else json_tables.json_lines(file)
+        return _tables(file.name, value, known)
+    file = _shortened(file)
+    grids, listed = _grids(file, form, known)
+    said = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
+    tables = [_table(grid, known, said) for grid in grids]
+    alone = [PublishedTable(file.name, (record,)) for record in _saying(listed, said)]
+    if form in ("markdown", "text"):
+        lines = tuple(line for line in file.text.splitlines() if "=" in line)
+        alone.append(PublishedTable(file.name, (), (), tuple(of_outline(file.text)), lines))
+    return [*tables, *alone] or [PublishedTable(file.name, ())]
+
+
+def _table(grid: RawTable, known: Known, said: tuple[StatedFact, ...]) -> PublishedTable:
+    records = _saying(records_of(grid, known), said)
+    return PublishedTable(grid.name, records, tuple(numeric_labels(grid, known)), tuple(of_records(records)))
+
+
+def _shortened(file: TextFile) -> TextFile:
+    """The file without the ends of very long lines, on which the patterns of tables take quadratic time."""
+    lines = file.text.split("\n")
+    if max(map(len, lines)) <= LONGEST_LINE:
+        return file
+    return replace(file, data="\n".join(line[:LONGEST_LINE] for line in lines).encode())
+
+
+def _saying(records: Sequence[SystemRecord], said: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
+    return tuple(replace(record, said=said) for record in records)
+
+
+def _looks_like(file: TextFile) -> str:
+    """The kind of a table that has no name: its first signs tell."""
+    first = file.first_line
+    if first.startswith(("{", "[")):
+        return "jsonl" if first.startswith("{") and "\n{" in file.text else "json"
+    if "\\begin{" in file.text:
+        return "latex"
+    if first.startswith(("#", "|", "- ", "* ")) or "|--" in file.text or "| --" in file.text:
+        return "markdown"
+    return "tsv" if "\t" in first else "csv" if "," in first or ";" in first else "text"
+
+
+def _tables(name: str, value: Any, known: Known) -> list[PublishedTable]:
+    """The tables of a value as JSON has it; all labels are told with the first."""
+    tables = [PublishedTable(name, tuple(records)) for records in json_tables.records_from_json(value, known)]
+    first, *more = tables or [PublishedTable(name, ())]
+    labels = tuple(json_tables.labels_of(value, known))
+    return [
+        replace(first, labels=labels, systems=tuple(of_tree(value)), formulas=tuple(formulas_of(value))),
+        *more,
+    ]
+
+
+def _grids(file: TextFile, form: str, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+    if form in DELIMITERS:
+        return [delimited_grid(file, DELIMITERS[form])], []
+    if form == "latex":
+        return read_latex(file), []
+    return read_plain_text(file, known) if form == "text" else read_markdown(file, known)
+
+
+def _in_folder(folder: Path, known: Known, failed: Failed | None) -> Iterator[PublishedTable]:
+    """Every table below a folder; of a run directory, its result alone."""
+    found = False
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        names = [RESULT] if RESULT in files else sorted(files)
+        for name in names:
+            if Path(name).suffix.casefold() in FORMATS and name not in _BESIDE:
+                found = True
+                try:
+                    yield from read_file(Path(at) / name, known)
+                except EquipoiseError as error:
+                    if failed is None:
+                        raise
+                    failed(error)
+    if not found:
+        raise InputError(f"there is no table in the folder {folder}", hint=f"tables end in {', '.join(FORMATS)}")
+
+
+def _with_digits(value: Any) -> Any:
+    """Floats as text, with the digits that Python prints."""
+    if isinstance(value, float):
+        return json_tables.ExactNumber(repr(value))
+    if isinstance(value, Mapping):
+        return {key: _with_digits(each) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_with_digits(each) for each in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+__all__ = ["PrintedNumber", "PublishedTable", "SystemRecord", "TableCell", "parse_printed", "read_published"]

@@ -1,0 +1,293 @@
+"""Figures in JSON: flat or nested objects, lists of rows, this program's results and other libraries'."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from equipoise.io.json import parse_json, parse_lines
+from equipoise.io.published.numbers import parse_printed, strip_markup
+from equipoise.io.published.tables import Known, System, SystemRecord, TableCell
+
+if TYPE_CHECKING:
+    from equipoise.io.text import TextFile
+
+VALUES = ("value", "mean", "score", "estimate")
+_ENDS = ("interval", "ci", "ci95", "confidence_interval")
+NAMES = (
+    *("system", "model", "model_name", "name", "run", "method", "strategy", "mode", "dataset", "task"),
+    *("pooling", "class", "language", "category"),
+)
+_OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
+"""What stands beside every figure that this program writes."""
+PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
+"""Parts of result files that hold no figures of the system."""
+_SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
+"""Parts whose mere presence says something: a mean over experiments, a choice among configurations."""
+_OF_ONE_FIGURE = re.compile(r"(?i)(?:^|_)(?:ci|lower|upper|low|high|std|sd|se)(?:$|_)")
+"""What belongs to one figure is not passed on to those below it."""
+
+
+class ExactNumber(str):
+    """A number of a JSON file, as it is written there."""
+
+
+def json_tree(file: TextFile) -> Any:
+    """The value of a JSON file, its numbers with all digits; malformed files are refused."""
+    parse_json(file)
+    return json.loads(file.text, parse_float=ExactNumber)
+
+
+def json_lines(file: TextFile) -> list[Any]:
+    """The values of a file of JSON lines."""
+    parse_lines(file)
+    return [json.loads(line, parse_float=ExactNumber) for line in file.text.splitlines() if line.strip()]
+
+
+Path = tuple[str, ...]
+
+
+def records_from_json(value: Any, known: Known) -> list[list[SystemRecord]]:
+    """The records of a value: every object that holds figures is one, and knows what stands around it.
+
+    Objects that lie side by side, in one list or in one object, are a table.
+    """
+    tables: dict[Path, list[SystemRecord]] = {}
+    for family, record in _records(value, known, (), (), ("",)):
+        tables.setdefault(family, []).append(record)
+    return list(tables.values())
+
+
+def labels_of(value: Any, known: Known) -> list[str]:
+    """The keys of numbers that stand beside figures; those of all numbers where there are no figures."""
+    beside: dict[str, None] = {}
+    every: dict[str, None] = {}
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if is_figure(each):
+            continue
+        if isinstance(each, Mapping):
+            found = {str(key): None for key, inner in each.items() if is_number(inner)}
+            every |= found
+            beside |= found if any(map(known, found)) else {}
+            stack.extend(
+                inner
+                for key, inner in each.items()
+                if key not in (*PASSED, "settings") and not _holds_a_figure(str(key), inner, known)
+            )
+        elif isinstance(each, Sequence) and not isinstance(each, str):
+            stack.extend(each)
+    return list(beside or every)
+
+
+def _records(
+    value: Any, known: Known, path: Path, around: tuple[TableCell, ...], family: Path
+) -> Iterator[tuple[Path, SystemRecord]]:
+    if isinstance(value, Mapping):
+        yield from _of_object(value, known, path, around, family)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        figures = [(str(each["metric"]), each) for each in value if is_figure(each)]
+        for cells in _once_each([_figure(label, each) for label, each in figures]):
+            yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *around))
+        for place, each in enumerate([] if figures else value, start=1):
+            named = isinstance(each, Mapping) and any(name in each for name in NAMES)
+            yield from _records(each, known, path if named else (*path, str(place)), around, (*path, "[]"))
+
+
+def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
+    """Figures in groups that name no metric twice: where one returns, it is that of another slice."""
+    group: dict[str, TableCell] = {}
+    for cell in cells:
+        if cell.label in group:
+            yield list(group.values())
+            group = {}
+        group[cell.label] = cell
+    if group:
+        yield list(group.values())
+
+
+def _of_object(
+    value: Mapping[Any, Any], known: Known, path: Path, around: tuple[TableCell, ...], family: Path
+) -> Iterator[tuple[Path, SystemRecord]]:
+    name = [str(value[each]) for each in NAMES if isinstance(value.get(each), str)]
+    path = (*path, ", ".join(name)) if name else path
+    cells, facts, deeper = _sorted_out(value, known)
+    shared = (*facts, *(each for each in around if each.label not in value))
+    if cells:
+        yield family, SystemRecord("/".join(path), (*cells, *shared))
+    passed_on = tuple(each for each in shared if not _OF_ONE_FIGURE.search(each.label))
+    for label, inner in deeper:
+        below = (*path, *([] if label == "estimates" else [label]))
+        yield from _records(inner, known, below, passed_on, (*path, "{}"))
+
+
+def _sorted_out(
+    value: Mapping[Any, Any], known: Known
+) -> tuple[list[TableCell], list[TableCell], list[tuple[str, Any]]]:
+    """The figures of an object, what it says beside them, and the parts that lie deeper."""
+    cells: list[TableCell] = []
+    facts: list[TableCell] = []
+    deeper: list[tuple[str, Any]] = []
+    for key, inner in value.items():
+        label = str(key)
+        if label in PASSED:
+            continue
+        if label in _SAID_BY_BEING and inner and not _is_scalar(inner):
+            facts.append(TableCell(label, str(inner)))
+        if _is_scalar(inner):
+            (cells if known(label) else facts).append(TableCell(label, _text(inner)))
+        elif _holds_a_figure(label, inner, known):
+            cells.append(_figure(label, inner))
+        elif by_cutoff := _by_cutoff(label, inner, known):
+            cells += by_cutoff
+        elif _is_pair(inner) and label.casefold() in _ENDS:
+            facts += [TableCell("ci_lower", _text(inner[0])), TableCell("ci_upper", _text(inner[1]))]
+        elif label == "settings" and isinstance(inner, Mapping):
+            facts += [TableCell(str(name), _text(each)) for name, each in inner.items() if _is_scalar(each)]
+        else:
+            deeper.append((label, inner))
+    return cells, facts, deeper
+
+
+def _by_cutoff(label: str, inner: Any, known: Known) -> list[TableCell]:
+    """``{"hit_rate": {"1": 0.3, "10": 0.9}}``: a figure for every cutoff."""
+    if not isinstance(inner, Mapping) or not inner:
+        return []
+    cutoffs = [str(key).lstrip("@k=") for key in inner]
+    if not all(each.isdigit() for each in cutoffs) or not all(map(_is_scalar, inner.values())):
+        return []
+    cells = [TableCell(f"{label}@{k}", _text(each)) for k, each in zip(cutoffs, inner.values(), strict=True)]
+    return cells if all(known(cell.label) for cell in cells) else []
+
+
+def is_figure(value: Any) -> bool:
+    """Whether an object is one figure: a metric and its value."""
+    return isinstance(value, Mapping) and "metric" in value and any(each in value for each in VALUES)
+
+
+def _holds_a_figure(label: str, inner: Any, known: Known) -> bool:
+    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the figure."""
+    return isinstance(inner, Mapping) and known(label) and any(each in inner for each in VALUES)
+
+
+def _figure(label: str, value: Mapping[str, Any]) -> TableCell:
+    """A figure that carries its own interval and n."""
+    number = next(value[each] for each in VALUES if each in value)
+    ends = next((value[each] for each in _ENDS if each in value), None)
+    if isinstance(ends, Mapping):
+        ends = [ends.get("low", ends.get("lower")), ends.get("high", ends.get("upper"))]
+    text = _text(number)
+    if isinstance(ends, list | tuple) and len(ends) == 2 and all(map(is_number, ends)):
+        text += f" [{_text(ends[0])}, {_text(ends[1])}]"
+    return TableCell(label, text, _text(value.get("n")), exact=value.keys() >= _OWN)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a JSON file is a number."""
+    return isinstance(value, int | float | ExactNumber) and not isinstance(value, bool)
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+# All numbers of one system, wherever they are in a file: in nested objects, in a row, or in an outline.
+
+SystemPath = tuple[str, ...]
+_HEADING = re.compile(r"^#{1,6}\s+(?P<name>.*?)\s*#*$")
+_OPENS = re.compile(r"^(?P<indent>\s*)(?:[-*+]\s+)?(?P<name>\S.*?)\s*:\s*$")
+_PAIR = re.compile(r"^\s*(?:[-*+]\s+)?(?P<label>[^:=]*[^:=\s])\s*[:=]\s*(?P<value>[-+\u2212]?[\d.]\S*)\s*$")
+_COMMAS = re.compile(r",\s+(?=[^\d\s])")
+
+
+def of_records(records: Sequence[SystemRecord]) -> list[System]:
+    """A system for every row of a table."""
+    return [System(each.name, {(cell.label,): cell.text for cell in each.cells}) for each in records]
+
+
+def of_tree(value: Any, name: str = "") -> list[System]:
+    """The systems of a JSON value: objects with a name, objects of one shape side by side, or all of it."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [system for each in value if isinstance(each, Mapping) for system in of_tree(each)]
+    if not isinstance(value, Mapping) or is_figure(value):
+        return []
+    own = next((str(value[each]) for each in NAMES if isinstance(value.get(each), str)), "")
+    children = {str(key): each for key, each in value.items() if isinstance(each, Mapping)}
+    if not own and not name and _side_by_side(value, children):
+        return [system for key, each in children.items() for system in of_tree(each, key)]
+    numbers = dict(_leaves(value))
+    if numbers:
+        return [System(own or name, numbers)]
+    return [system for key, each in value.items() if key not in PASSED for system in of_tree(each)]
+
+
+def _side_by_side(value: Mapping[Any, Any], children: Mapping[str, Any]) -> bool:
+    """Whether the objects in an object have labels in common, as results of several systems have."""
+    if len(children) < 2 or any(is_number(each) for each in value.values()):
+        return False
+    labels = [{path[-1] for path, _ in _leaves(each)} for each in children.values()]
+    return bool(set.intersection(*labels))
+
+
+def _leaves(value: Mapping[Any, Any], path: SystemPath = ()) -> Iterator[tuple[SystemPath, str]]:
+    for key, inner in value.items():
+        if key in PASSED:
+            continue
+        if is_number(inner):
+            yield (*path, str(key)), str(inner)
+        elif isinstance(inner, Mapping) and not is_figure(inner):
+            yield from _leaves(inner, (*path, str(key)))
+
+
+def of_outline(text: str) -> list[System]:
+    """The systems of a text whose lines name a system and then, indented or under its heading, its numbers.
+
+    >>> [each.name for each in of_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
+    ['minilm', 'mpnet']
+    """
+    systems: dict[str, dict[SystemPath, str]] = {}
+    name, depth = "", -1
+    for line in text.splitlines():
+        heading, opens = _HEADING.match(line), _OPENS.match(line)
+        indent = len(line) - len(line.lstrip())
+        if heading:
+            name, depth = strip_markup(heading["name"]), -1
+        elif opens:
+            name, depth = strip_markup(opens["name"]), indent
+        elif line.strip() and indent <= depth:
+            name = ""
+        elif name:
+            pairs = [_PAIR.match(part) for part in _COMMAS.split(plain_line(line))]
+            for pair in pairs if all(pairs) else []:
+                if pair is not None and parse_printed(pair["value"]) is not None:
+                    systems.setdefault(name, {}).setdefault((strip_markup(pair["label"]),), pair["value"])
+    return [System(name, numbers) for name, numbers in systems.items()]
+
+
+def plain_line(line: str) -> str:
+    """A line without its list mark and emphasis."""
+    return strip_markup(re.sub(r"^\s*[-*+]\s+", "", line))
+
+
+def formulas_of(value: Any) -> list[str]:
+    """The formulas of a JSON value: texts such as ``score = 0.4 * a + 0.6 * b``, or objects of them."""
+    if isinstance(value, str):
+        return [value] if "=" in value else []
+    if isinstance(value, Mapping):
+        stated = value.get("formulas")
+        named = [f"{key} = {each}" for key, each in stated.items()] if isinstance(stated, Mapping) else []
+        return named + [line for key, each in value.items() if key != "formulas" for line in formulas_of(each)]
+    if isinstance(value, Sequence):
+        return [line for each in value for line in formulas_of(each)]
+    return []

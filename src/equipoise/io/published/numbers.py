@@ -1,0 +1,171 @@
+"""A number as it is printed: nothing but its digits is known of the value behind it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+
+# Cells without their dress: ``\textbf{93.4}$^{*}$`` and ``**93.4**<sup>a</sup>`` are 93.4.
+
+_RAISED = re.compile(
+    r"<su[pb]>.*?</su[pb]>"
+    r"|\\text(?:super|sub)script\s*\{[^{}]*\}"
+    r"|\$\s*[\^_]\s*(?:\{[^{}]*\}|\S)\s*\$"
+    r"|\^\s*\{[^{}]*\}|\^[*†‡a-z]"
+)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_SWITCH = re.compile(r"\\(?:bf|bfseries|it|itshape|em|scriptsize|footnotesize|small|tiny|centering|rm|tt|sc)\b\s*")
+_WRAPPED = re.compile(
+    r"\\(?:textbf|textit|emph|underline|uline|mathbf|boldsymbol|mathrm|text|textrm|texttt|textsc|"
+    r"makecell|mbox|num|SI|shortstack|ensuremath)\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}"
+)
+_COLOUR = re.compile(r"\\(?:cellcolor|rowcolor|textcolor|color)\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}")
+_SIGNS = (
+    ("\\pm", "±"),
+    ("\\approx", "≈"),
+    ("\\sim", "~"),
+    ("\\leq", "<="),
+    ("\\geq", ">="),
+    ("\\rho", "rho"),
+    ("\\uparrow", ""),
+    ("\\downarrow", ""),
+    ("\\quad", " "),
+    ("\\,", " "),
+    ("\\;", " "),
+    ("\\ ", " "),
+)
+_ESCAPED = re.compile(r"\\([%&_#$\[\]|*`<>{}~!^:.()+-])")
+_EMPHASIS = re.compile(r"(?<!\0)(?:\*\*|__|~~|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*]))")
+_DRESSED = re.compile(r"[\\<$*_~`^{}\u2190-\u21ff\u25b2\u25bc\u2b06\u2b07]")
+_ARROWS = re.compile("[↑↓⬆⬇▲▼]\ufe0f?")
+
+
+def strip_markup(text: str) -> str:
+    r"""The words and numbers of a cell, without what only sets them off.
+
+    >>> strip_markup(r"\textbf{93.45}$^{*}$ {\scriptsize $\pm$ 0.2}"), strip_markup("**95.7%**<sup>a</sup>")
+    ('93.45 ± 0.2', '95.7%')
+    """
+    if not _DRESSED.search(text):
+        return " ".join(text.split())
+    text = _COLOUR.sub("", _RAISED.sub("", text))
+    for sign, meant in _SIGNS:
+        text = text.replace(sign, meant)
+    text = _SWITCH.sub("", text)
+    while (bare := _WRAPPED.sub(r"\1", text)) != text:
+        text = bare
+    text = _TAG.sub("", text).replace("$", "") if "\\$" not in text else text
+    text = _EMPHASIS.sub("", _hidden(text))
+    return " ".join(_ARROWS.sub("", text).replace("{", "").replace("}", "").replace("\0", "").split())
+
+
+def _hidden(text: str) -> str:
+    """Escaped signs as themselves; a star or bar that was escaped is no emphasis."""
+    return _ESCAPED.sub(lambda match: f"\0{match[1]}", text)
+
+
+_NUMBER = r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+_VALUE = re.compile(rf"(?P<about>[≈~]|about |ca\. )?\s*(?P<number>{_NUMBER})\s*(?P<percent>%)?")
+_SPREAD = re.compile(rf"\s*\(?(?:±|\+/-|\+-)\s*(?P<number>{_NUMBER})\s*%?\)?")
+_ENDS = re.compile(
+    r"\s*(?:\(?\s*[\d.]+\s*%\s*CI:?\s*|CI:?\s*)?"
+    rf"[\[(]\s*({_NUMBER})\s*(%?)\s*(?:,|;|–|—|-|\bto\b)\s*({_NUMBER})\s*(%?)\s*[\])]\)?",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(rf"\s*[(\[](?=\s*[-+\u2212])\s*{_NUMBER}\s*%?\s*[)\]]")
+"""What a figure has gained or lost, as in ``82.4 (+5.4)``."""
+_PRESET_DIGITS = 5
+"""Presets of libraries round to so many digits before they report."""
+_LARGEST_EXPONENT = 300
+_MARKS = re.compile(r"[\s*†‡§¶,a-e¹²³⁴⁵ᵃᵇᶜ]*")
+_THOUSANDS = re.compile(r"^[-+\u2212]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedNumber:
+    """A printed number; the value behind it lies within ``half`` of it, half a unit of its last digit.
+
+    ``text`` is the number alone. ``percent`` says that a percent sign stands there. ``spread`` is what
+    follows a plus-minus sign, and ``ends`` are those of an interval in brackets.
+    """
+
+    text: str
+    value: float
+    half: float
+    percent: bool = False
+    spread: float | None = None
+    ends: tuple[PrintedNumber, PrintedNumber] | None = None
+
+    @property
+    def low(self) -> float:
+        """The smallest value that would be printed like this."""
+        return self.value - self.half
+
+    @property
+    def high(self) -> float:
+        """The largest value that would be printed like this."""
+        return self.value + self.half
+
+
+@lru_cache(maxsize=1 << 14)
+def parse_printed(text: str) -> PrintedNumber | None:
+    """The number in a cell, with its spread and its interval; None where the cell is something else.
+
+    A bound such as ``<0.01`` is no number, and neither is a range.
+
+    >>> number = parse_printed("**71.4%** [59.9%, 80.7%]")
+    >>> number.value, round(number.half, 4), number.percent, number.ends[0].value
+    (71.4, 0.05, True, 59.9)
+    >>> parse_printed("about 14 %").half, parse_printed("<0.01"), parse_printed("bge-base")
+    (1.0, None, None)
+    """
+    bare = strip_markup(text)
+    match = _VALUE.match(bare)
+    if match is None:
+        return None
+    value = _plain_number(match["number"])
+    rest, spread, ends = bare[match.end() :], None, None
+    if found := _SPREAD.match(rest):
+        spread, rest = _plain_number(found["number"]).value, rest[found.end() :]
+    percent = bool(match["percent"]) or (spread is not None and "%" in bare[match.end() :])
+    if found := _ENDS.match(rest):
+        ends = (_end(found[1], found[2], percent), _end(found[3], found[4], percent))
+        rest = rest[found.end() :]
+    elif found := _CHANGE.match(rest):
+        rest = rest[found.end() :]
+    finite = all(map(isfinite, (value.value, spread or 0.0, *(each.value for each in ends or ()))))
+    if not _MARKS.fullmatch(rest.removeprefix("%")) or not finite:
+        return None
+    # A figure that says "about" may be off by a whole unit of its last digit.
+    half = value.half * 2 if match["about"] else value.half
+    about, sign = match["about"] or "", "%" if match["percent"] else ""
+    return PrintedNumber(f"{about}{value.text}{sign}", value.value, half, percent, spread, ends)
+
+
+def as_exact(number: PrintedNumber) -> PrintedNumber:
+    """The same number, known to its last digit: this program wrote it, rounded by a preset at most.
+
+    >>> as_exact(parse_printed("0.3333333333333333")).half, as_exact(parse_printed("0.33333")).half
+    (0.0, 5e-06)
+    """
+    ends = number.ends and (as_exact(number.ends[0]), as_exact(number.ends[1]))
+    rounded = round(number.value, _PRESET_DIGITS) == number.value
+    half = 0.5 * 10.0**-_PRESET_DIGITS if rounded else 0.0
+    return PrintedNumber(number.text, number.value, half, number.percent, number.spread, ends)
+
+
+def _end(number: str, sign: str, percent: bool) -> PrintedNumber:
+    value = _plain_number(number)
+    return PrintedNumber(value.text, value.value, value.half, percent or bool(sign))
+
+
+def _plain_number(text: str) -> PrintedNumber:
+    """Digits alone: thousands may stand apart, and the decimal sign may be a comma."""
+    digits = text.replace("\u2212", "-")
+    digits = digits.replace(",", "") if _THOUSANDS.match(text) else digits.replace(",", ".")
+    mantissa, _, exponent = digits.casefold().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    size = max(-_LARGEST_EXPONENT, min(int(exponent or 0) - decimals, _LARGEST_EXPONENT))
+    return PrintedNumber(text, float(digits), 0.5 * 10.0**size)

@@ -1,0 +1,306 @@
+"""Tables of rows and columns, whichever of the two the metrics stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from equipoise.errors import DuplicateError, FormatError
+from equipoise.io.published.numbers import parse_printed
+from equipoise.io.tables import records
+
+if TYPE_CHECKING:
+    from equipoise.io.text import TextFile
+
+# What every published table comes to: records, one a system, of labelled figures as they are printed.
+
+Known = Callable[[str], bool]
+"""Whether a label names a figure; what that is, the readers need not know."""
+
+
+class TableCell(NamedTuple):
+    """A label and what is printed beside it; ``n`` is the number of units that stands at the figure itself.
+
+    ``exact`` says that this program wrote the figure: every digit is there, and shares are fractions.
+    """
+
+    label: str
+    text: str
+    n: str = ""
+    exact: bool = False
+
+
+class StatedFact(NamedTuple):
+    """A fact that a sentence states, and the words of the sentence."""
+
+    label: str
+    text: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecord:
+    """The figures of one system on one set of data, and whatever else stands in its row.
+
+    ``said`` is what the text around the table says of all its figures, as facts with the words that say so.
+    """
+
+    name: str
+    cells: tuple[TableCell, ...]
+    place: str = ""
+    said: tuple[StatedFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """All numbers of a system as they are printed, each under the labels that lead to it."""
+
+    name: str
+    numbers: Mapping[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """All records of a source; ``labels`` are those of numbers, read or not.
+
+    ``systems`` are all numbers of the file by system, and ``formulas`` lines that may define a score.
+    """
+
+    name: str
+    records: tuple[SystemRecord, ...]
+    labels: tuple[str, ...] = ()
+    systems: tuple[System, ...] = ()
+    formulas: tuple[str, ...] = ()
+
+
+METRIC, VALUE = "metric", "value"
+_DASHES = re.compile("[-–—]+")
+_LONG_FIGURE = (METRIC, VALUE, "low", "high", "n", "level", "undefined", "chance")
+"""Columns of the long form that belong to one figure."""
+_LONG_FACTS = ("like",)
+_LONG_NAMES = ("system", "model", "run", "name", "method", "dataset", "task", "split", "seed", "fold")
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """A header and rows of text; ``places`` says of each row where it stands, as ``line 3``."""
+
+    name: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    places: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, lines: Sequence[tuple[str, Sequence[str]]], *, strict: bool = False) -> RawTable:
+        """From lines with their places, the header first. Short rows are filled up, or refused."""
+        (_, header), *body = lines
+        heads = tuple(each.strip() for each in header)
+        for place, row in body:
+            if strict and len(row) != len(heads):
+                raise FormatError(
+                    f"{name} {place} has {len(row)} fields; the header has {len(heads)} ({', '.join(heads)})",
+                    hint="a field that holds the separator must stand in double quotes",
+                )
+        width = max(len(cells) for _, cells in lines)
+        filled = [(*(each.strip() for each in row), *[""] * (width - len(row))) for _, row in body]
+        return cls(name, heads + ("",) * (width - len(heads)), tuple(filled), tuple(place for place, _ in body))
+
+    @property
+    def turned(self) -> RawTable:
+        """Rows as columns."""
+        columns = list(zip(self.header, *self.rows, strict=True))
+        return RawTable(self.name, columns[0], tuple(columns[1:]), tuple(f"column {c[0]!r}" for c in columns[1:]))
+
+
+def records_of(grid: RawTable, known: Known) -> list[SystemRecord]:
+    """A record a system: rows where the header names figures, columns where the first column does."""
+    folded = [head.casefold() for head in grid.header]
+    if _is_long(folded):
+        return _long(grid, folded)
+    upright = any(known(head) for head in grid.header)
+    if not upright and any(known(row[0]) for row in grid.rows if row):
+        grid = grid.turned
+    elif not upright:
+        return []
+    _refuse_twice(grid)
+    return [
+        SystemRecord(_name(grid, row), tuple(map(TableCell, grid.header, row)), place)
+        for row, place in zip(grid.rows, grid.places, strict=True)
+    ]
+
+
+def _is_long(folded: Sequence[str]) -> bool:
+    return METRIC in folded and VALUE in folded
+
+
+def numeric_labels(grid: RawTable, known: Known) -> list[str]:
+    """The labels beside which numbers stand: heads, first column, or both where neither names a figure."""
+    folded = [head.casefold() for head in grid.header]
+    if _is_long(folded):
+        metric = folded.index(METRIC)
+        return list(dict.fromkeys(row[metric] for row in grid.rows if row[metric]))
+    heads = [
+        head
+        for at, head in enumerate(grid.header)
+        if any(parse_printed(row[at]) is not None for row in grid.rows if row[at])
+    ]
+    sides = [row[0] for row in grid.rows if row[0] and any(parse_printed(each) is not None for each in row[1:])]
+    if any(map(known, grid.header)):
+        sides = []
+    elif any(map(known, sides)):
+        heads = []
+    return [label for label in dict.fromkeys([*heads, *sides]) if label and parse_printed(label) is None]
+
+
+def _refuse_twice(grid: RawTable) -> None:
+    for head in grid.header:
+        if head and grid.header.count(head) > 1:
+            raise DuplicateError(
+                f"{grid.name} has two columns called {head!r}",
+                hint="give each a name of its own, such as the data set and the metric: 'nq nDCG@10'",
+            )
+
+
+def _name(grid: RawTable, row: Sequence[str]) -> str:
+    """The first cell, and what else stands in the row beside numbers."""
+    words = [cell for cell in row[1:] if cell and parse_printed(cell) is None and not _DASHES.fullmatch(cell)]
+    return ", ".join(dict.fromkeys(filter(None, (row[0], *words[:2]))))
+
+
+def _long(grid: RawTable, folded: Sequence[str]) -> list[SystemRecord]:
+    """One row a system and metric, as ``eq export --to csv`` writes them."""
+    at = {name: folded.index(name) for name in (*_LONG_FIGURE, *_LONG_FACTS) if name in folded}
+    keys = [place for place, head in enumerate(folded) if head in _LONG_NAMES]
+    groups: dict[tuple[str, ...], dict[str, TableCell]] = {}
+    for row, place in zip(grid.rows, grid.places, strict=True):
+        key = tuple(row[each] for each in keys)
+        cells = groups.setdefault(key, {})
+        if row[at[METRIC]] in cells:
+            raise DuplicateError(
+                f"{grid.name} {place} gives {row[at[METRIC]]} of {', '.join(key) or 'the table'} again",
+                hint="keep one row a system and metric",
+            )
+        low, high = (row[at[end]] if end in at else "" for end in ("low", "high"))
+        ends = f" [{low}, {high}]" if low and high else ""
+        cells |= {fact: TableCell(fact, row[at[fact]]) for fact in _LONG_FACTS if fact in at}
+        cells[row[at[METRIC]]] = TableCell(row[at[METRIC]], row[at[VALUE]] + ends, row[at["n"]] if "n" in at else "")
+    return [SystemRecord(", ".join(key), tuple(cells.values())) for key, cells in groups.items()]
+
+
+# Tables that a program printed for a terminal: columns kept apart by bars or by two spaces and more.
+
+_BETWEEN = re.compile(r"\s*[|│]\s*|\s{2,}|\t")
+_RULE = re.compile(r"^[\s|│┃+:=─━┄┈-]*$")
+_BORDERS = " |│┃"
+
+AlignedLines = Sequence[tuple[int, str]]
+
+
+def aligned_grids(name: str, lines: AlignedLines) -> Iterator[RawTable]:
+    """Every run of two lines and more that have the same number of columns, two at least."""
+    block: list[tuple[str, list[str]]] = []
+    for number, line in [*lines, (0, "")]:
+        if _RULE.match(line) and number and line.strip():
+            continue
+        cells = _BETWEEN.split(line.strip(_BORDERS)) if line.strip() else []
+        if block and len(cells) != len(block[0][1]):
+            if len(block) > 1:
+                yield RawTable.of(name, block)
+            block = []
+        if len(cells) > 1:
+            block.append((f"line {number}", cells))
+
+
+# The report that scikit-learn prints of classes: its head has one cell fewer than its rows, and gaps.
+
+HEADS = ("precision", "recall", "f1-score", "support")
+_HEAD = re.compile(r"^\s*precision\s+recall\s+f1-score\s+support\s*$")
+_NUMBER = r"\d+(?:\.\d+)?"
+_CLASS = re.compile(rf"^\s*(\S.*?)\s+({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})\s+(\d+)(?:\.0)?\s*$")
+_ACCURACY = re.compile(rf"^\s*accuracy\s+({_NUMBER})\s+(\d+)(?:\.0)?\s*$")
+
+ClassificationLines = Sequence[tuple[int, str]]
+
+
+def class_reports(
+    name: str, lines: ClassificationLines
+) -> tuple[list[RawTable], list[SystemRecord], ClassificationLines]:
+    """The reports among the lines, the accuracies that stand in them, and the lines that are left."""
+    grids: list[RawTable] = []
+    found: list[SystemRecord] = []
+    left: list[tuple[int, str]] = []
+    block: list[tuple[str, list[str]]] | None = None
+    for number, line in [*lines, (0, "the end")]:
+        place = f"line {number}"
+        if _HEAD.match(line):
+            grids += _closed(name, block)
+            block = [(place, ["class", *HEADS])]
+        elif block is not None and (row := _CLASS.match(line)):
+            block.append((place, list(row.groups())))
+        elif block is not None and (row := _ACCURACY.match(line)):
+            found.append(SystemRecord("", (TableCell("accuracy", row[1], row[2]),), place))
+        elif block is None or line.strip():
+            grids += _closed(name, block)
+            block = None
+            left.append((number, line))
+    return grids, found, left[:-1]
+
+
+def _closed(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
+    """A report that has ended is a table if it has rows."""
+    return [RawTable.of(name, block)] if block is not None and len(block) > 1 else []
+
+
+# CSV and TSV, also with semicolons.
+
+
+def delimited_grid(file: TextFile, delimiter: str) -> RawTable:
+    """The one table of the file; a header with semicolons and no comma is split at those."""
+    first = file.first_line
+    if delimiter == "," and "," not in first and ";" in first:
+        delimiter = ";"
+    lines = [(f"line {number}", fields) for number, fields in records(file, delimiter)]
+    if len(lines) < 2:
+        raise FormatError(f"{file.name} has a header and no rows")
+    return RawTable.of(file.name, lines, strict=True)
+
+
+# What a search for parameters prints: ``Baseline: 90.1%`` and ``Optimized: 94.4% (95% CI: ...)``.
+
+_LINE = re.compile(r"^\s*(?:[-*+]\s+)?\**(Baseline|Default|Optimi[sz]ed|Tuned|Best)\**\s*:\**\s*(.+?)\s*$", re.I)
+_PARAMETERS = re.compile(r"^\s*(?:[-*+]\s+)?\**best (?:params|parameters|config)\w*\**\s*:\s*(\S.*)$", re.I)
+_NAME = re.compile(r"^\s*(?:[-*+#]+\s+)?(\S.*?)\s*:?\s*$")
+_FIRST = ("baseline", "default")
+
+Lines = Sequence[tuple[int, str]]
+
+
+def tuning_records(lines: Lines) -> list[SystemRecord]:
+    """A record for each system whose figure after the search stands beside the one before, or its parameters.
+
+    The figures have no name of their own; they are shares of questions answered, and are read as accuracy.
+    """
+    found: list[SystemRecord] = []
+    name, cells = "", {}
+    for _, line in [*lines, (0, "the end")]:
+        figure, parameters = _LINE.match(line), _PARAMETERS.match(line)
+        if parameters:
+            cells["best_params"] = TableCell("best_params", parameters[1])
+        elif figure and parse_printed(figure[2]) is not None:
+            label = f"{figure[1].casefold()} accuracy"
+            if label in cells:
+                found, cells = _kept(found, name, cells), {}
+            cells[label] = TableCell(label, figure[2])
+        elif line.strip():
+            found, cells = _kept(found, name, cells), {}
+            heading = _NAME.match(line)
+            name = heading[1] if heading else ""
+    return found
+
+
+def _kept(found: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
+    """The records with one more, if the cells hold what a search found and what it began with."""
+    after = [each for each in cells if each.split()[0] not in (*_FIRST, "best_params")]
+    return [*found, SystemRecord(name, tuple(cells.values()))] if after and len(cells) > 1 else found

@@ -1,0 +1,500 @@
+"""TREC runs (query Q0 doc rank score tag) and qrels (query iteration doc relevance)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, groupby
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import (
+    DuplicateError,
+    FormatError,
+    InputError,
+    NotFiniteError,
+    ParameterError,
+    did_you_mean,
+)
+from equipoise.io.atomic import write_text
+from equipoise.io.json import parse_json
+from equipoise.io.tables import DELIMITERS, Table, format_of, parse_table, read_parquet, table_of_json
+from equipoise.io.text import (
+    NotStreamableError,
+    NumberRangeError,
+    NumberSyntaxError,
+    PathLike,
+    TextFile,
+    display_path,
+    line_blocks,
+    open_text,
+    parse_number,
+)
+
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, int | float]]
+
+CHUNK_BYTES = 8192
+"""Read so much at a time: few enough lists live at once that the garbage collector never starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrecLayout:
+    """What the columns of a TREC file are; ``value`` is the place of the score or relevance."""
+
+    kind: str
+    fields: tuple[str, ...]
+    value: int
+    widths: frozenset[int]
+    convert: Callable[[bytes], float]
+
+    @property
+    def value_name(self) -> str:
+        """What the number is called."""
+        return self.fields[self.value]
+
+
+_RUN_FIELDS = ("query", "Q0", "doc", "rank", "score", "tag")
+RUN = TrecLayout("run", _RUN_FIELDS, 4, frozenset({6}), float)
+UNTAGGED_RUN = TrecLayout("run", _RUN_FIELDS, 4, frozenset({5, 6}), float)
+QRELS = TrecLayout("qrels", ("query", "iteration", "doc", "relevance"), 3, frozenset({4}), int)
+
+
+def read_trec_run(path: PathLike, *, tag: str | None = None) -> Run:
+    """The scores of a TREC run, by query and document.
+
+    Fields are separated by spaces or tabs, blank lines are skipped, and the rank column is ignored:
+    scores decide. With a ``tag``, lines that lack the last field are accepted.
+    """
+    return parse_run(open_text(path), tag=tag)
+
+
+def read_trec_qrels(path: PathLike) -> Qrels:
+    """The relevance judgements of a TREC qrels file, by query and document."""
+    return parse_qrels(open_text(path))
+
+
+def parse_run(file: TextFile, *, tag: str | None = None) -> Run:
+    """``read_trec_run`` on a file that is already open."""
+    layout = RUN if tag is None else UNTAGGED_RUN
+    return _fast(file, layout) or _careful(file, layout)
+
+
+def parse_qrels(file: TextFile) -> Qrels:
+    """``read_trec_qrels`` on a file that is already open."""
+    return _fast(file, QRELS) or _careful(file, QRELS)
+
+
+def stream_run(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The lists of a TREC run, one after another, from blocks of whole lines: only one is in memory.
+
+    A query whose lines are not contiguous comes more than once. Whatever ``parse_run`` would refuse, and a
+    document that a list has twice, raises ``NotStreamableError``, at the latest at the end.
+    """
+    layout = RUN if tag is None else UNTAGGED_RUN
+    current, scores, rows, distinct = None, dict[str, float](), 0, 0
+    for queries, docs, values in _columns(blocks, layout):
+        # Ids hold no blank, so all of a piece are decoded at once.
+        names = b" ".join(docs).decode("utf-8").split(" ")
+        start = 0
+        for query, group in groupby(queries):
+            stop = start + sum(1 for _ in group)
+            if query != current:
+                if current is not None:
+                    distinct += len(scores)
+                    yield current.decode("utf-8"), scores
+                current, scores = query, {}
+            scores.update(zip(names[start:stop], values[start:stop], strict=True))
+            start = stop
+        rows += start
+    if current is None or distinct + len(scores) != rows:
+        raise NotStreamableError("there is no line, or a list has a document twice")
+    yield current.decode("utf-8"), scores
+
+
+def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
+    """Write a TREC run, each query's documents by falling score (equals by falling id, as trec_eval).
+
+    A query without documents leaves no line.
+    """
+    lines = []
+    for query, scores in run.items():
+        ordered = sorted(scores.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)
+        for rank, (doc, score) in enumerate(ordered, start=1):
+            value = _writable_number(float(score), query, doc)
+            lines.append(f"{_token(query)} Q0 {_token(doc)} {rank} {value} {_token(tag)}\n")
+    _write(path, lines)
+
+
+def write_qrels(path: PathLike, qrels: Mapping[str, Mapping[str, int | float]]) -> None:
+    """Write TREC qrels in the order given; a query without judgements leaves no line."""
+    lines = [
+        f"{_token(query)} 0 {_token(doc)} {_writable_number(gain, query, doc)}\n"
+        for query, gains in qrels.items()
+        for doc, gain in gains.items()
+    ]
+    _write(path, lines)
+
+
+def _write(path: PathLike, lines: list[str]) -> None:
+    if not lines:
+        raise ParameterError(f"there is nothing to write to {display_path(path)}: no query has a document")
+    write_text(path, "".join(lines))
+
+
+class _Names(dict[bytes, str]):
+    """One string for each id, however often it stands in the file."""
+
+    def __missing__(self, key: bytes) -> str:
+        name = self[key] = key.decode("utf-8")
+        return name
+
+
+def _fast(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
+    """The table by columns, or None as soon as anything is unusual: then ``_careful`` decides."""
+    table: dict[str, dict[str, Any]] = {}
+    names = _Names()
+    current, values_of, count = None, {}, 0
+    try:
+        for queries, docs, values in _columns([file.data], layout):
+            count += len(values)
+            for query, doc, value in zip(queries, map(names.__getitem__, docs), values, strict=True):
+                if query != current:
+                    current = query
+                    values_of = table.setdefault(query.decode("utf-8"), {})
+                values_of[doc] = value
+    except NotStreamableError:
+        return None
+    return table if sum(map(len, table.values())) == count else None
+
+
+def _columns(
+    blocks: Iterable[bytes], layout: TrecLayout
+) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
+    """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
+    for block in blocks:
+        for piece in _pieces(block):
+            rows = list(filter(None, map(bytes.split, piece.splitlines())))
+            if not rows:
+                continue
+            if not layout.widths.issuperset(map(len, rows)):
+                raise NotStreamableError("a line has another number of fields")
+            columns = list(zip(*rows, strict=False))
+            values = _values(columns[layout.value], layout)
+            if values is None:
+                raise NotStreamableError("a value is no number")
+            yield columns[0], columns[2], values
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The data cut after line ends, about ``CHUNK_BYTES`` each."""
+    start = 0
+    while start < len(data):
+        stop = data.find(b"\n", start + CHUNK_BYTES) + 1 or len(data)
+        yield data[start:stop]
+        start = stop
+
+
+def _values(column: tuple[bytes, ...], layout: TrecLayout) -> list[float] | None:
+    try:
+        values = list(map(layout.convert, column))
+        clean = all(map(isfinite, values))
+    except (ValueError, OverflowError):
+        return None
+    # Python reads 1_000 as a number; a file that says so is more likely to be damaged.
+    return values if clean and b"_" not in b"".join(column) else None
+
+
+def _careful(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+    """The table line by line, stopping at the first line that is wrong, with all that is known of it."""
+    table: dict[str, dict[str, Any]] = {}
+    line_of: dict[tuple[str, str], int] = {}
+    for line, content in enumerate(file.lines, start=1):
+        fields = [field.decode("utf-8") for field in content.split()]
+        if not fields:
+            continue
+        if len(fields) not in layout.widths:
+            raise _wrong_width(file, line, len(fields), layout)
+        query, doc = fields[0], fields[2]
+        value = _checked_value(file, line, fields[layout.value], layout)
+        first = line_of.setdefault((query, doc), line)
+        if first != line:
+            raise DuplicateError(
+                f"{file.name} lines {first} and {line} both give document {doc} for query {query}",
+                excerpt=file.excerpt(first, line),
+                hint="keep one of them; were two files joined?",
+            )
+        table.setdefault(query, {})[doc] = value
+    return table
+
+
+def _checked_value(file: TextFile, line: int, field: str, layout: TrecLayout) -> int | float:
+    try:
+        value = parse_number(field)
+    except NumberSyntaxError as error:
+        raise file.error(
+            FormatError,
+            line,
+            f"has the {layout.value_name} {field!r}, which is no number",
+            hint=f"the fields of TREC {layout.kind} lines are {' '.join(layout.fields)}",
+        ) from error
+    except NumberRangeError as error:
+        raise file.error(
+            NotFiniteError,
+            line,
+            f"has the {layout.value_name} {field}; it must be finite",
+            hint="leave out what could not be scored",
+        ) from error
+    return float(value) if layout.convert is float else value
+
+
+def _wrong_width(file: TextFile, line: int, count: int, layout: TrecLayout) -> Exception:
+    needed = len(layout.fields)
+    subject = "TREC qrels need" if layout is QRELS else "a TREC run needs"
+    fact = f"has {count} field{'s' if count != 1 else ''}; {subject} {needed} ({' '.join(layout.fields)})"
+    if layout is RUN and count == 5:
+        hint = "the last field is the run tag; --run-tag NAME accepts untagged lines"
+    elif layout is not QRELS and count == 4:
+        hint = "4 fields make qrels; were the run and the qrels swapped?"
+    elif layout is QRELS and count == 6:
+        hint = "6 fields make a run; were the run and the qrels swapped?"
+    elif count > needed:
+        hint = "ids may not hold spaces"
+    else:
+        hint = "was the line cut off?"
+    return file.error(FormatError, line, fact, hint=hint)
+
+
+def _token(name: str) -> str:
+    """An id that a TREC file can hold: not empty, without white space, NUL or byte order mark."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if encoded.split() != [encoded]:
+        raise ParameterError(
+            f"the id {name!r} cannot stand in a TREC file: ids there hold no white space and are not empty",
+            hint="write JSONL instead, or rename it",
+        )
+    if "\0" in name or "\ufeff" in name:
+        raise ParameterError(f"the id {name!r} holds an invisible character", hint="rename it")
+    return name
+
+
+def _writable_number(value: float, query: str, doc: str) -> str:
+    try:
+        return repr(parse_number(value))
+    except ValueError as error:
+        raise NotFiniteError(f"document {doc} of query {query} has the score {value!r}") from error
+
+
+# Runs and qrels in whatever form they come: TREC, JSON, JSONL, CSV, TSV (also BEIR's), parquet.
+
+# Ids come before plain names: a column "query" beside a "query_id" holds the text of the query.
+QUERY_COLUMNS = ("query_id", "qid", "query", "topic", "unit")
+DOC_COLUMNS = ("doc_id", "document_id", "corpus_id", "item_id", "docno", "pid", "doc", "document", "item")
+SCORE_COLUMNS = ("score", "similarity", "sim", "relevance", "rel", "label")
+GAIN_COLUMNS = ("relevance", "rel", "label", "gain", "grade", "score")
+TREC_SUFFIXES = frozenset({".trec", ".run", ".qrels"})
+
+_ID_RULE = "ids are strings or whole numbers, and not empty"
+_Complaint = Callable[[type[InputError], str, str], InputError]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What differs between a run and qrels."""
+
+    noun: str
+    value: str
+    columns: dict[str, tuple[str, ...]]
+    parse_trec: Callable[[TextFile], dict[str, dict[str, Any]]]
+    convert: Callable[[int | float], int | float]
+
+
+def read_run(path: PathLike, *, tag: str | None = None) -> Run:
+    """The scores of a run by query and document; the format follows from suffix and first line.
+
+    TREC (``query Q0 doc rank score tag``); JSON ``{"q1": {"d1": 0.5}}`` or a list of rows; JSONL, CSV,
+    TSV and parquet with columns for query, doc and score (``query_id``, ``corpus-id`` and other usual
+    names are understood). With a ``tag``, TREC lines may lack theirs.
+    """
+    return _read(path, _run_kind(tag))
+
+
+def runs_stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+    """The lists of a TREC run file one after another, so that a file of any size takes little memory.
+
+    A query whose lines are not contiguous comes more than once. Raises ``NotStreamableError`` where the file
+    has another format or anything in it is unusual; ``read_run`` then reads it, or says what is wrong.
+    """
+    blocks = line_blocks(path)
+    start = next(blocks, b"")
+    if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
+        raise NotStreamableError(f"{path} is no TREC run")
+    return stream_run(chain([start], blocks), tag=tag)
+
+
+def _run_kind(tag: str | None) -> _Kind:
+    return _Kind(
+        "run",
+        "score",
+        {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "score": SCORE_COLUMNS},
+        lambda file: parse_run(file, tag=tag),
+        float,
+    )
+
+
+def read_qrels(path: PathLike) -> Qrels:
+    """Relevance by query and document; formats as for ``read_run``, and BEIR's TSV.
+
+    Judgements written as whole numbers stay ints.
+    """
+    kind = _Kind(
+        "qrels",
+        "relevance",
+        {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "relevance": GAIN_COLUMNS},
+        parse_qrels,
+        lambda value: value,
+    )
+    return _read(path, kind)
+
+
+def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
+    form = format_of(path)
+    if form == "parquet":
+        return _from_rows(read_parquet(path), kind)
+    file = open_text(path)
+    why = "by its suffix"
+    if form is None or form == "tsv":
+        form, why = _guessed(file, kind)
+    expected = form == "trec" and Path(path).suffix.casefold() in TREC_SUFFIXES
+    with _naming_format("" if expected else f"read as {'TREC' if form == 'trec' else form.upper()} {why}"):
+        if form == "trec":
+            return kind.parse_trec(file)
+        if form == "json":
+            return _from_json(file, kind)
+        return _from_rows(parse_table(file, form), kind)
+
+
+def _guessed(file: TextFile, kind: _Kind) -> tuple[str, str]:
+    """The format that the first line speaks for, and why."""
+    first = file.first_line
+    if first.startswith("{") and first.endswith("}") and len(file.data.strip()) > len(first.encode("utf-8")):
+        return "jsonl", "because line 1 is an object of its own"
+    if first.startswith(("{", "[")):
+        return "json", f"because it opens with {first[0]}"
+    for form, delimiter in DELIMITERS.items():
+        header = [name.strip().strip('"') for name in first.split(delimiter)]
+        if all(_column(header, names) is not None for names in kind.columns.values()):
+            return form, "because line 1 is a header"
+    return "trec", "because line 1 is neither a header nor JSON"
+
+
+@contextmanager
+def _naming_format(assumed: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        if assumed:
+            error.hint = f"{error.hint}; it was {assumed}" if error.hint else f"it was {assumed}"
+        raise
+
+
+def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
+    value = parse_json(file)
+    if isinstance(value, list):
+        return _from_rows(table_of_json(file, value), kind)
+    shape = f'a JSON {kind.noun} is {{"q1": {{"d1": 1}}}}, or a list of rows'
+    if not isinstance(value, dict) or not value:
+        raise FormatError(f"{file.name} holds no queries", hint=shape)
+    table: dict[str, dict[str, Any]] = {}
+    for query, values in value.items():
+        if not isinstance(values, dict):
+            raise FormatError(f"{file.name} has no object of documents for query {query!r}", hint=shape)
+        for name in (query, *values):
+            if not _is_id(name):
+                raise FormatError(f"{file.name} has the id {name!r} in query {query!r}", hint=_ID_RULE)
+        table[query] = {doc: _value(each, kind, _at(file, query, doc)) for doc, each in values.items()}
+    return table
+
+
+def _at(file: TextFile, query: str, doc: str) -> _Complaint:
+    """Complaints about one entry of a JSON run; the parser keeps no lines."""
+
+    def complaint(error: type[InputError], fact: str, hint: str) -> InputError:
+        return error(f"{file.name} query {query!r} document {doc!r} {fact}", hint=hint)
+
+    return complaint
+
+
+def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
+    query_at, doc_at, value_at = (_required(rows, role, names, kind) for role, names in kind.columns.items())
+    table: dict[str, dict[str, Any]] = {}
+    index_of: dict[tuple[str, str], int] = {}
+    shared: dict[str, str] = {}
+    for index, row in enumerate(rows.rows):
+        for column in (query_at, doc_at, value_at):
+            if column not in row:
+                raise rows.missing(index, column)
+        query, doc = (_id(row[column], rows, index, column) for column in (query_at, doc_at))
+        query, doc = shared.setdefault(query, query), shared.setdefault(doc, doc)
+        first = index_of.setdefault((query, doc), index)
+        if first != index:
+            raise rows.error(
+                DuplicateError,
+                [first, index],
+                f"both give document {doc} for query {query}",
+                hint="keep one of them; were two files joined?",
+            )
+        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _of(rows, index))
+    return table
+
+
+def _of(rows: Table, index: int) -> _Complaint:
+    return lambda error, fact, hint: rows.error(error, [index], fact, hint=hint)
+
+
+def _required(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
+    header = [str(name) for name in rows.rows[0]]
+    column = _column(header, names)
+    if column is None:
+        near = did_you_mean(role, header) or f"there are: {', '.join(header)}"
+        raise FormatError(
+            f"{rows.name} has no column for the {role}; {kind.noun} rows need {', '.join(kind.columns)}",
+            hint=f"{near} (understood: {', '.join(names)})",
+        )
+    return column
+
+
+def _column(header: list[str], names: tuple[str, ...]) -> str | None:
+    """The column that bears one of these names, in the order of the names; ``Query-ID`` is ``query_id``."""
+    folded = {_folded(name): name for name in reversed(header)}
+    return next((folded[_folded(name)] for name in names if _folded(name) in folded), None)
+
+
+def _folded(name: str) -> str:
+    return "".join(each for each in name.casefold() if each not in "-_ ")
+
+
+def _id(value: Any, rows: Table, index: int, column: str) -> str:
+    name = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    name = name.strip() if isinstance(name, str) else name
+    if not _is_id(name):
+        raise rows.error(FormatError, [index], f"has the {column} {value!r}", hint=_ID_RULE)
+    return str(name)
+
+
+def _is_id(value: object) -> bool:
+    """NUL is refused because arrays of strings drop it."""
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
+def _value(value: Any, kind: _Kind, complaint: _Complaint) -> int | float:
+    try:
+        return kind.convert(parse_number(value))
+    except NumberSyntaxError as error:
+        fact = f"has the {kind.value} {value!r}, which is no number"
+        raise complaint(FormatError, fact, "") from error
+    except NumberRangeError as error:
+        fact = f"has the {kind.value} {value!r}; it must be finite"
+        raise complaint(NotFiniteError, fact, "leave out what could not be scored") from error

@@ -1,0 +1,102 @@
+"""Folds: every unit is tested once, groups stay together, strata are spread evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from equipoise.errors import DuplicateError, ParameterError, ShapeError
+from equipoise.types import Ints
+
+Fold = tuple[Ints, Ints]
+
+
+def kfold_splits(
+    unit_ids: Sequence[Any],
+    k: int,
+    *,
+    stratify: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+    rng: np.random.Generator,
+) -> list[Fold]:
+    """``k`` pairs of (train, test) positions; each unit is in exactly one test part.
+
+    ``stratify`` and ``groups`` give one value a unit. Without groups, the folds differ by at most one
+    unit, and by at most one within each stratum. Units of one group are never parted; sizes and strata
+    are then evened out as far as a greedy placing of the largest groups first allows.
+
+    >>> [test.tolist() for _, test in kfold_splits("abcd", 2, groups="xxyy", rng=np.random.default_rng(0))]
+    [[0, 1], [2, 3]]
+    """
+    n = len(unit_ids)
+    _check(unit_ids, k, stratify=stratify, groups=groups)
+    strata = _codes(stratify, n)
+    if groups is None:
+        _check_enough(k, n, "units")
+        fold_of = _dealt(strata, k, rng)
+    else:
+        members = _codes(groups, n)
+        _check_enough(k, int(members.max(initial=-1)) + 1, "groups")
+        fold_of = _placed(strata, members, k, rng)[members]
+    return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(k)]
+
+
+def _dealt(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
+    """Deal the units like cards, stratum after stratum, without starting anew at each stratum."""
+    shuffled = rng.permutation(len(strata))
+    by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    fold_of = np.empty(len(strata), dtype=np.int64)
+    fold_of[by_stratum] = np.arange(len(strata)) % k
+    return rng.permutation(k)[fold_of]
+
+
+def _placed(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
+    """The fold of each group: the largest first, each to where it disturbs the balance least."""
+    counts = np.zeros((int(members.max()) + 1, int(strata.max()) + 1))
+    np.add.at(counts, (members, strata), 1.0)
+    weights = 1.0 / counts.sum(axis=0) ** 2  # squared shares of a stratum, so that rare ones count as well
+    shuffled = rng.permutation(len(counts))
+    order = shuffled[np.argsort(-counts[shuffled].sum(axis=1), kind="stable")]
+    filled = np.zeros((k, counts.shape[1]))
+    fold_of = np.empty(len(counts), dtype=np.int64)
+    for left, group in zip(range(len(order), 0, -1), order, strict=True):
+        sizes = filled.sum(axis=1)
+        # The growth of the sum of squares, which is least where these strata are rarest so far.
+        cost = (filled * counts[group]) @ weights
+        empty = sizes == 0
+        if left <= empty.sum():
+            cost = np.where(empty, cost, np.inf)
+        fold = np.lexsort((sizes, cost))[0]
+        fold_of[group] = fold
+        filled[fold] += counts[group]
+    return rng.permutation(k)[fold_of]
+
+
+def _codes(values: Sequence[Any] | None, n: int) -> Ints:
+    """0, 1, 2, ... for the distinct values in order of appearance; zeros when there are none."""
+    code_of: dict[Any, int] = {}
+    found = [0] * n if values is None else [code_of.setdefault(value, len(code_of)) for value in values]
+    return np.asarray(found, dtype=np.int64)
+
+
+def _check(unit_ids: Sequence[Any], k: int, **keys: Sequence[Any] | None) -> None:
+    if k < 2:
+        raise ParameterError(f"{k} folds leave nothing to train on", hint="use at least 2")
+    seen: set[Any] = set()
+    for unit in unit_ids:
+        if unit in seen:
+            raise DuplicateError(f"unit {unit} appears twice", hint="a unit must not be in train and test at once")
+        seen.add(unit)
+    for name, values in keys.items():
+        if values is not None and len(values) != len(unit_ids):
+            raise ShapeError(f"{name} has {len(values)} values for {len(unit_ids)} units")
+
+
+def _check_enough(k: int, available: int, what: str) -> None:
+    if k > available:
+        raise ParameterError(
+            f"{k} folds need at least {k} {what}, and there are {available}",
+            hint=f"use at most {available} folds",
+        )

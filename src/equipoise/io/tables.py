@@ -1,0 +1,196 @@
+"""Rows of JSONL, JSON, CSV, TSV and parquet files, each knowing where it stands in its file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
+from equipoise.io.decompression import check_size
+from equipoise.io.json import parse_json, parse_lines
+from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_error
+from equipoise.types import require_extra
+
+TableRow = dict[str, Any]
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows and where they stand: line numbers of a text file, or row numbers of anything else."""
+
+    name: str
+    rows: list[TableRow] = field(repr=False)
+    places: Sequence[int] = field(repr=False)
+    file: TextFile | None = None
+
+    def where(self, *indexes: int) -> str:
+        """``line 3`` or ``rows 1 and 2``: the place of these rows in the file."""
+        unit = "row" if self.file is None else "line"
+        places = [str(self.places[index]) for index in indexes]
+        return f"{unit}{'s' if len(places) > 1 else ''} {' and '.join(places)}"
+
+    def error(self, kind: type[InputError], indexes: Sequence[int], fact: str, *, hint: str = "") -> InputError:
+        """An error about these rows, with their lines as the excerpt where there are lines."""
+        excerpt = "" if self.file is None else self.file.excerpt(*(self.places[index] for index in indexes))
+        return kind(f"{self.name} {self.where(*indexes)} {fact}", hint=hint, excerpt=excerpt)
+
+    def require(self, *columns: str) -> Table:
+        """The same table, once it is known that every row has these columns."""
+        for index, row in enumerate(self.rows):
+            for column in columns:
+                if column not in row:
+                    raise self.missing(index, column)
+        return self
+
+    def missing(self, index: int, column: str) -> InputError:
+        """The error for a row that lacks a column: with the nearest name, or all names there are."""
+        known = [str(each) for each in self.rows[index]]
+        hint = did_you_mean(column, known) or f"there are: {', '.join(known)}"
+        return self.error(FormatError, [index], f"has no column {column}", hint=hint)
+
+
+def read_rows(path: PathLike, *, columns: Iterable[str] = ()) -> list[TableRow]:
+    """The rows of a .jsonl, .json, .csv, .tsv or .parquet file (text also gzipped), as dicts.
+
+    JSON holds a list of objects; CSV and TSV open with a header, and their values stay strings.
+    Every row must have the ``columns``.
+    """
+    return read_table(path).require(*columns).rows
+
+
+def read_table(path: PathLike) -> Table:
+    """``read_rows`` with the place of every row."""
+    form = format_of(path)
+    if form is None:
+        raise FormatError(
+            f"{display_path(path)} has a suffix that names no table format",
+            hint=f"use one of {', '.join(FORMATS)}",
+        )
+    return read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
+
+
+def format_of(path: PathLike) -> str | None:
+    """The table format that a suffix names, beneath a .gz if there is one.
+
+    >>> format_of("runs/bm25.tsv.gz"), format_of("runs/bm25.trec")
+    ('tsv', None)
+    """
+    name = Path(path).name.casefold().removesuffix(".gz")
+    return FORMATS.get(Path(name).suffix)
+
+
+def delimiter_of(file: TextFile, form: str | None) -> str:
+    """What separates the fields of a CSV or TSV: what its suffix says, or what its first line has instead.
+
+    A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
+    the comma is the decimal mark. A file whose suffix says nothing is read by tabs, if it has any.
+    """
+    usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
+    first = file.first_line
+    return next((each for each in usual if each in first), DELIMITERS.get(form or "", ","))
+
+
+def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Table:
+    """The rows of a text file that is already open; a ``delimiter`` replaces that of the format."""
+    if form == "json":
+        return table_of_json(file, parse_json(file))
+    numbered = parse_lines(file) if form == "jsonl" else _delimited(file, delimiter or DELIMITERS[form])
+    table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
+    for index, row in enumerate(table.rows):
+        if not isinstance(row, dict):
+            raise table.error(FormatError, [index], "is no JSON object", hint='write {"column": value, ...}')
+    if not table.rows:
+        raise FormatError(
+            f"{file.name} has a header and no rows", hint="add a row for every item, or name another file"
+        )
+    return table
+
+
+def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
+    """The fields of every CSV record that is not blank, with the number of its first line."""
+    import csv
+
+    found = []
+    reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            if any(each.strip() for each in fields):
+                found.append((line, fields))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise file.error(
+            FormatError,
+            min(line, len(file.lines)),
+            f"is not well-formed: {error}",
+            hint='a quote inside a quoted field is written ""; very long texts go into JSONL',
+        ) from error
+    return found
+
+
+def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
+    (first, names), *body = records(file, delimiter) or [(1, [])]
+    header = [name.strip() for name in names]
+    for name in header:
+        if header.count(name) > 1:
+            raise file.error(DuplicateError, first, f"has two columns called {name!r}", hint="rename one of them")
+    for line, fields in body:
+        if len(fields) != len(header):
+            raise file.error(
+                FormatError,
+                line,
+                f"has {len(fields)} fields; the header has {len(header)} ({', '.join(header)})",
+                hint="a field that holds the separator must stand in double quotes",
+            )
+    return [(line, dict(zip(header, fields, strict=True))) for line, fields in body]
+
+
+def table_of_json(file: TextFile, value: Any) -> Table:
+    """The table that a parsed JSON value is, if it is a list of objects."""
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise FormatError(f"{file.name} is JSON, but no list of objects", hint='write [{"column": value}, ...]')
+    if not value:
+        raise FormatError(f"{file.name} is an empty list", hint='write [{"column": value}, ...]')
+    return Table(file.name, value, range(1, len(value) + 1))
+
+
+def check_parquet(path: PathLike) -> None:
+    """Raise an error for a parquet file that would expand beyond the limit."""
+    stated = require_extra("pyarrow.parquet", extra="parquet").read_metadata(path)
+    cells = stated.num_rows * stated.num_columns  # a run of one value takes no bytes at all
+    encoded = sum(stated.row_group(group).total_byte_size for group in range(stated.num_row_groups))
+    check_size(display_path(path), max(cells, encoded), Path(path).stat().st_size)
+
+
+def read_parquet(path: PathLike) -> Table:
+    """The rows of a parquet file; needs pyarrow."""
+    try:
+        with open(path, "rb") as stream:
+            stream.read(1)
+    except (OSError, ValueError) as error:
+        raise read_error(path, error) from error
+    engine = require_extra("pyarrow.parquet", extra="parquet")
+    try:
+        check_parquet(path)
+        rows: list[TableRow] = engine.read_table(path).to_pylist()
+    except (OSError, ValueError, require_extra("pyarrow", extra="parquet").ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(f"{display_path(path)} is not a readable parquet file: {reason}") from error
+    if not rows:
+        raise FormatError(f"{display_path(path)} has no rows")
+    return Table(display_path(path), rows, range(1, len(rows) + 1))

@@ -1,0 +1,290 @@
+"""Opening text files: whatever stands in the way is explained with file, line and remedy."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Integral, Real
+from pathlib import Path
+from typing import BinaryIO
+
+from equipoise.errors import FormatError, InputError, did_you_mean
+from equipoise.io.decompression import gunzip, gunzipped
+
+PathLike = str | os.PathLike[str]
+
+STDIN = "-"
+BOM = b"\xef\xbb\xbf"
+EXCERPT_WIDTH = 100
+_NOT_BLANK, _LINE_END = re.compile(rb"\S"), re.compile(rb"[\r\n]")
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The content of a text file that is known to be UTF-8, without byte order mark, and not empty."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """All of it, decoded."""
+        return self.data.decode("utf-8")
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not blank, without its white space."""
+        start = _NOT_BLANK.search(self.data)
+        if start is None:
+            return ""
+        end = _LINE_END.search(self.data, start.start())
+        return self.data[start.start() : end.start() if end else None].decode("utf-8").strip()
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines, ended by LF, CRLF or CR; ``lines[0]`` is line 1."""
+        return self.data.splitlines()
+
+    def excerpt(self, *numbers: int) -> str:
+        """The lines of these numbers as an error shows them: ``3 | q1 Q0 d1 1 0.9``."""
+        lines = self.lines
+        width = len(str(max(numbers)))
+        return "\n".join(f"{number:>{width}} | {_printable(lines[number - 1])}" for number in numbers)
+
+    def error(self, kind: type[InputError], line: int, fact: str, *, hint: str = "") -> InputError:
+        """``runs/a.trec line 3 has 5 fields`` with the line itself as the excerpt."""
+        return kind(f"{self.name} line {line} {fact}", hint=hint, excerpt=self.excerpt(line))
+
+
+def open_text(path: PathLike) -> TextFile:
+    """Read a UTF-8 text, plain or gzipped, or say why it cannot be read; ``-`` is standard input.
+
+    A byte order mark is dropped. Line ends are left as they are.
+    """
+    return text_file(display_path(path), read_bytes(path))
+
+
+def text_file(name: str, data: bytes) -> TextFile:
+    """The text file of these bytes, once they are known to be UTF-8, without NUL and not empty."""
+    for mark in _UTF16_MARKS:
+        if data.startswith(mark):
+            raise InputError(f"{name} is UTF-16, not UTF-8", hint=f"iconv -f UTF-16 -t UTF-8 {name}")
+    data = data.removeprefix(BOM)
+    if not data or data.isspace():
+        raise InputError(f"{name} is empty", hint="check that the step that writes it has finished")
+    _refuse_other_encodings(name, data)
+    return TextFile(name, data)
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a UTF-8 file, plain or gzipped; ``-`` is standard input."""
+    return open_text(path).text
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """The bytes of a file or of standard input, decompressed where they are gzipped."""
+    data = _stdin_bytes() if os.fspath(path) == STDIN else _file_bytes(path)
+    return gunzip(display_path(path), data) if data.startswith(_GZIP_MAGIC) else data
+
+
+def display_path(path: PathLike) -> str:
+    """What messages call a path."""
+    return (
+        "standard input"
+        if os.fspath(path) == STDIN
+        else _printable(os.fspath(path).encode("utf-8", "replace"), width=None)
+    )
+
+
+def read_error(path: PathLike, error: OSError | ValueError) -> InputError:
+    """The sentence for a path that the operating system would not open."""
+    name = display_path(path)
+    if isinstance(error, FileNotFoundError):
+        return _missing(Path(path), name)
+    if isinstance(error, IsADirectoryError):
+        return InputError(f"{name} is a folder, where a file should be", hint=_inside(Path(path)))
+    if isinstance(error, PermissionError):
+        return InputError(f"{name} may not be read: permission denied", hint=f"ls -l {name} shows its owner and mode")
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(f"{name} cannot be read: {reason}")
+
+
+def line_at(data: bytes, offset: int) -> int:
+    """The number of the line that holds the byte at this offset."""
+    return len((data[:offset] + b".").splitlines())
+
+
+def _file_bytes(path: PathLike) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError) as error:
+        raise read_error(path, error) from error
+
+
+def _stdin_bytes() -> bytes:
+    try:
+        return sys.stdin.buffer.read()
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError("standard input is closed", hint="pipe a file into the command, or name one") from error
+
+
+def _refuse_other_encodings(name: str, data: bytes) -> None:
+    """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, offset = line_at(data, error.start), error.start
+        raise FormatError(
+            f"{name} is not UTF-8: line {line} holds the byte 0x{data[offset]:02x} at offset {offset}",
+            hint=f"if it is Latin-1: iconv -f LATIN1 -t UTF-8{'' if name == display_path(STDIN) else f' {name}'}",
+        ) from error
+    offset = data.find(b"\0")
+    if offset >= 0:
+        raise FormatError(
+            f"{name} is not a text file: line {line_at(data, offset)} holds a NUL byte at offset {offset}",
+            hint="is it a binary file, or UTF-16?",
+        )
+
+
+def _missing(path: Path, name: str) -> InputError:
+    folder = path.parent
+    if not folder.is_dir():
+        return InputError(f"there is no file {name}, nor a folder {folder}", hint=_near(folder))
+    return InputError(f"there is no file {name}", hint=_near(path))
+
+
+def _near(path: Path) -> str:
+    """The names in the same folder that resemble the one asked for."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return "check the path"
+    return did_you_mean(path.name, names) or "check the path"
+
+
+def _inside(folder: Path) -> str:
+    names = sorted(os.listdir(folder)) if os.access(folder, os.R_OK) else []
+    return f"it holds {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else "it is empty"
+
+
+def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
+    """A line that is safe to print: control characters are replaced, long lines are cut."""
+    text = line.decode("utf-8", "replace")
+    text = "".join(each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
+
+
+# Reading one number: what Python calls a number is more than what a file may hold.
+
+LONGEST_INTEGER = 310
+"""Characters; every finite float has fewer, and Python refuses to read integers of thousands."""
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+class NumberSyntaxError(ValueError):
+    """The value is no number at all."""
+
+
+class NumberRangeError(ValueError):
+    """The value is NaN, infinite, or too large for a float."""
+
+
+def parse_number(value: object) -> int | float:
+    """A finite number from a field of a file: an int where it is written as one, else a float.
+
+    Underscores, digits of other scripts and truth values are no numbers.
+
+    >>> parse_number("3"), parse_number("0.5"), parse_number(2.0)
+    (3, 0.5, 2.0)
+    """
+    if isinstance(value, str):
+        return _from_text(value.strip(" \t"))
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise NumberSyntaxError
+    return _finite(value)
+
+
+def _from_text(text: str) -> int | float:
+    if _NOT_FINITE.fullmatch(text):
+        raise NumberRangeError
+    if not _DECIMAL.fullmatch(text):
+        raise NumberSyntaxError
+    approximate = _finite(float(text))  # type: ignore[arg-type]
+    whole = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
+    return int(text) if whole else approximate
+
+
+def _finite(value: Real) -> int | float:
+    try:
+        finite = isfinite(value)
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise NumberRangeError
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+# Text files read in blocks of whole lines, so that a file of any size takes little memory.
+
+BLOCK_BYTES = 1 << 18
+LONGEST_LINE = 1 << 20
+_BLOCKS_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class NotStreamableError(Exception):
+    """A file cannot be read in blocks; reading it whole works, or says what is wrong and where."""
+
+
+def line_blocks(path: PathLike) -> Iterator[bytes]:
+    """Whole lines of a UTF-8 file, plain or gzipped, about ``BLOCK_BYTES`` at a time.
+
+    A byte order mark is dropped. Only regular files are opened, since a pipe could not be read once more.
+    Whatever is unusual raises ``NotStreamableError``: a file that cannot be opened, another encoding, a NUL
+    byte, a very long line.
+    """
+    try:
+        if os.fspath(path) == STDIN or not stat.S_ISREG(os.stat(path).st_mode):
+            raise NotStreamableError(f"{path} is not a regular file")
+        with open(path, "rb") as file:
+            zipped = file.read(len(_BLOCKS_GZIP_MAGIC)) == _BLOCKS_GZIP_MAGIC
+            file.seek(0)
+            if zipped:
+                yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))
+            else:
+                yield from _blocks(file)
+    except (OSError, ValueError) as error:
+        raise NotStreamableError(str(error)) from error
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    rest, start = b"", True
+    while block := stream.read(BLOCK_BYTES):
+        end = block.rfind(b"\n") + 1
+        if not end:
+            rest += block
+            if len(rest) > LONGEST_LINE:
+                raise NotStreamableError(f"a line has more than {LONGEST_LINE} bytes")
+            continue
+        yield _checked(rest + block[:end], start)
+        rest, start = block[end:], False
+    if rest:
+        yield _checked(rest, start)
+
+
+def _checked(block: bytes, start: bool) -> bytes:
+    if start:
+        block = block.removeprefix(BOM)
+    if not block.isascii():
+        block.decode("utf-8")  # lines are whole, so no character is cut
+    if b"\0" in block:
+        raise NotStreamableError("there is a NUL byte")
+    return block

@@ -1,0 +1,214 @@
+"""Clusterings that agree with classes, whatever their clusters are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.evidence.labels import Labels
+from equipoise.metrics.base import CorpusMetric
+
+if TYPE_CHECKING:
+    from equipoise.types import Ints
+
+Normaliser = Literal["arithmetic", "geometric", "min", "max"]
+
+
+class Contingency(NamedTuple):
+    """How many units fall in each occupied cell of class by cluster, in each class, in each cluster."""
+
+    cells: Ints
+    classes: Ints
+    clusters: Ints
+
+
+def contingency(labels: Labels) -> Contingency:
+    """The occupied part of the contingency table, and its non-zero margins."""
+    size = len(labels.classes)
+    cells = np.unique(labels.true * size + labels.predicted, return_counts=True)[1]
+    margins = (np.bincount(codes, minlength=size) for codes in (labels.true, labels.predicted))
+    return Contingency(cells, *(side[side > 0] for side in margins))
+
+
+def entropy(counts: Ints) -> float:
+    """The entropy of a partition in nats; exactly 0 for a single part."""
+    if len(counts) < 2:
+        return 0.0
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+class Entropies(NamedTuple):
+    """Mutual information of two partitions, and their own entropies."""
+
+    shared: float
+    classes: float
+    clusters: float
+
+    @classmethod
+    def of(cls, labels: Labels) -> Entropies:
+        """From the contingency table; H(C) + H(K) - H(C, K), never below 0."""
+        table = contingency(labels)
+        classes, clusters = entropy(table.classes), entropy(table.clusters)
+        return cls(max(0.0, classes + clusters - entropy(table.cells)), classes, clusters)
+
+
+def _ratio(part: float, whole: float) -> float:
+    """``part / whole`` within 0 and 1; NaN for 0/0."""
+    return min(1.0, part / whole) if whole > 0 else nan
+
+
+@dataclass(frozen=True)
+class AdjustedRand(CorpusMetric[Labels]):
+    """Pairs of units that both partitions put together, less those expected by luck, over the most possible
+    less those expected.
+
+    At most 1; 0 is exactly the chance level, and it can fall below. Names of clusters do not matter.
+
+    >>> AdjustedRand().measure(Labels.of([0, 0, 1, 1], [5, 5, 7, 7])).value
+    1.0
+    """
+
+    symbol = "ARI"
+    title = "adjusted Rand index"
+    evidence = Labels
+    aliases = ("ari", "adjusted_rand_score", "adjusted_rand_index")
+    bounds = (-0.5, 1.0)
+    unit = "index"
+    formula = r"\frac{\sum_{ij} \binom{n_{ij}}{2} - E}{\frac{1}{2}(A + B) - E}, E = AB / \binom{n}{2}"
+    undefined = "fewer than two units, or both partitions all in one part or all apart: 0/0"
+    cite = "Hubert and Arabie, Journal of Classification 2, 1985"
+
+    def value(self, evidence: Labels) -> float:
+        """The index; NaN where no partition could have done better or worse than luck."""
+        table = contingency(evidence)
+        together, classes, clusters = (int((each * (each - 1)).sum()) / 2 for each in table)
+        pairs = len(evidence) * (len(evidence) - 1) / 2
+        expected = classes * clusters / pairs if pairs else 0.0
+        most = (classes + clusters) / 2
+        return (together - expected) / (most - expected) if most != expected else nan
+
+    def chance(self, evidence: Labels, rng: np.random.Generator) -> float:
+        """0: the mean over all permutations, which the adjustment takes off."""
+        return nan if isnan(self.value(evidence)) else 0.0
+
+
+@dataclass(frozen=True)
+class MutualInformation(CorpusMetric[Labels]):
+    """Mutual information of classes and clusters, over the mean of their entropies.
+
+    From 0 to 1. ``normaliser`` names the mean; with the arithmetic one it equals V-measure. Not adjusted for
+    luck: many small clusters score above 0 by chance alone.
+
+    >>> round(MutualInformation().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
+    0.8
+    """
+
+    normaliser: Normaliser = "arithmetic"
+
+    symbol = "NMI"
+    title = "normalised mutual information"
+    evidence = Labels
+    aliases = ("nmi", "normalized_mutual_info_score", "normalised_mutual_information")
+    unit = "index"
+    formula = r"\frac{I(C; K)}{\mathrm{mean}(H(C), H(K))}"
+    undefined = "no entropy to explain: a mean entropy of 0"
+    cite = "Strehl and Ghosh, Journal of Machine Learning Research 3, 2002"
+
+    def value(self, evidence: Labels) -> float:
+        """The share of the mean entropy that both have in common."""
+        shared, classes, clusters = Entropies.of(evidence)
+        means = {
+            "arithmetic": (classes + clusters) / 2,
+            "geometric": float(np.sqrt(classes * clusters)),
+            "min": min(classes, clusters),
+            "max": max(classes, clusters),
+        }
+        return _ratio(shared, means[self.normaliser])
+
+
+@dataclass(frozen=True)
+class Homogeneity(CorpusMetric[Labels]):
+    """The share of the classes' entropy that the clusters explain: 1 when each cluster holds one class only.
+
+    From 0 to 1. As many clusters as units are perfectly homogeneous; read it beside completeness.
+
+    >>> round(Homogeneity().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
+    1.0
+    """
+
+    symbol = "Homogeneity"
+    title = "homogeneity of clusters"
+    evidence = Labels
+    aliases = ("homogeneity", "homogeneity_score")
+    unit = "index"
+    formula = r"I(C; K) / H(C)"
+    undefined = "a single true class"
+    cite = "Rosenberg and Hirschberg, EMNLP-CoNLL 2007"
+
+    def value(self, evidence: Labels) -> float:
+        """Mutual information over the entropy of the classes."""
+        information = Entropies.of(evidence)
+        return _ratio(information.shared, information.classes)
+
+
+@dataclass(frozen=True)
+class Completeness(CorpusMetric[Labels]):
+    """The share of the clusters' entropy that the classes explain: 1 when each class is in one cluster only.
+
+    From 0 to 1. Read it beside homogeneity.
+
+    >>> round(Completeness().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
+    0.6667
+    """
+
+    symbol = "Completeness"
+    title = "completeness of clusters"
+    evidence = Labels
+    aliases = ("completeness", "completeness_score")
+    unit = "index"
+    formula = r"I(C; K) / H(K)"
+    undefined = "a single cluster"
+    cite = "Rosenberg and Hirschberg, EMNLP-CoNLL 2007"
+
+    def value(self, evidence: Labels) -> float:
+        """Mutual information over the entropy of the clusters."""
+        information = Entropies.of(evidence)
+        return _ratio(information.shared, information.clusters)
+
+
+@dataclass(frozen=True)
+class VMeasure(CorpusMetric[Labels]):
+    """Weighted harmonic mean of homogeneity and completeness, (1 + beta) h c / (beta h + c).
+
+    From 0 to 1. ``beta`` above 1 favours completeness. Computed from entropies, so that a single cluster
+    over several classes earns 0. Not adjusted for luck.
+
+    >>> round(VMeasure().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
+    0.8
+    """
+
+    beta: float = 1.0
+
+    symbol = "V"
+    title = "V-measure"
+    evidence = Labels
+    aliases = ("V-measure", "VMeasure", "v_measure", "v_measure_score")
+    unit = "index"
+    formula = r"\frac{(1 + \beta)\, I(C; K)}{\beta\, H(K) + H(C)}"
+    undefined = "a single true class in a single cluster"
+    cite = "Rosenberg and Hirschberg, EMNLP-CoNLL 2007"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.beta > 0:
+            raise ParameterError(f"V-measure has a beta of {self.beta}", hint="it is above 0")
+
+    def value(self, evidence: Labels) -> float:
+        """The harmonic mean, written with entropies."""
+        shared, classes, clusters = Entropies.of(evidence)
+        return _ratio((1 + self.beta) * shared, self.beta * clusters + classes)

@@ -1,0 +1,144 @@
+"""Reading metrics as they are spelled: ``nDCG@10``, ``HR@{1,3,5,10}``, ``MAP(norm=R)@10``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.catalogue import MetricCatalogue, builtin
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+
+_PATTERN = re.compile(r"^\s*(?P<symbol>[^\s@(){}]+?)\s*(\((?P<parameters>[^()]*)\))?\s*(@\s*(?P<cutoff>[^@]+?))?\s*$")
+_CUTOFFS = re.compile(r"^\{([^{}]*)\}$")
+
+AnyMetric = Metric[Any]
+
+
+def parse_metrics(
+    expressions: str | AnyMetric | Iterable[str | AnyMetric],
+    *,
+    evidence: type[Evidence] | None = None,
+    catalogue: MetricCatalogue | None = None,
+) -> tuple[AnyMetric, ...]:
+    """The metrics that the expressions name, each once, in order.
+
+    ``evidence`` chooses between metrics that share a name, such as F1 of classes and F1 of sets.
+
+    >>> [str(metric) for metric in parse_metrics(["HR@{1,3}", "AP(norm=R)@10", "ndcg@5"])]
+    ['HR@1', 'HR@3', 'MAP(norm=R)@10', 'nDCG@5']
+    """
+    if isinstance(expressions, str | Metric):
+        expressions = [expressions]
+    known = catalogue or builtin()
+    found: dict[str, AnyMetric] = {}
+    for expression in expressions:
+        if isinstance(expression, type) and issubclass(expression, BaseMetric):
+            expression = expression()
+        if not isinstance(expression, str | Metric):
+            raise ParameterError(
+                f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
+            )
+        metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, known)
+        for metric in metrics:
+            found.setdefault(metric.name, metric)
+    if not found:
+        raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+    return tuple(found.values())
+
+
+def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCatalogue) -> list[AnyMetric]:
+    match = _PATTERN.match(text)
+    if not match:
+        raise ParameterError(
+            f"{text!r} is not spelled like a metric", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)"
+        )
+    symbol, cutoff = match["symbol"], match["cutoff"]
+    offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
+    if not offered:
+        raise UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+    chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
+    if isinstance(chosen, BaseMetric):
+        if match["parameters"] or cutoff:
+            raise ParameterError(f"{chosen.name} takes no parameters and no cutoff", hint=f"write {chosen.name}")
+        return [chosen]
+    parameters = _parameters(chosen, match["parameters"] or "")
+    if cutoff is None:
+        return [chosen(**parameters)]
+    if "k" not in (field.name for field in fields(chosen)):
+        raise ParameterError(f"{chosen.symbol} takes no cutoff", hint=f"write {chosen.symbol}")
+    return [chosen(k=k, **parameters) for k in _cutoffs(text, cutoff)]
+
+
+def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
+    """The one metric of that name that fits the evidence and the spelling."""
+    if evidence is not None:
+        fitting = [metric for metric in offered if issubclass(evidence, metric.evidence)]
+        if not fitting:
+            kinds = " or ".join(sorted({metric.evidence.kind for metric in offered}))
+            raise ParameterError(
+                f"{symbol} is a metric of {kinds} evidence, and this is {evidence.kind} evidence",
+                hint=f"eq ls metrics --kind {evidence.kind} lists those that fit",
+            )
+        offered = fitting
+    by_cutoff = [metric for metric in offered if metric.needs_cutoff == with_cutoff]
+    if len(offered) > 1 and by_cutoff:
+        offered = by_cutoff
+    return offered[0]
+
+
+def _cutoffs(text: str, cutoff: str) -> list[int]:
+    several = _CUTOFFS.match(cutoff)
+    numbers = several[1].split(",") if several else [cutoff]
+    try:
+        return [int(number) for number in numbers]
+    except ValueError:
+        raise ParameterError(
+            f"{text!r} has the cutoff {cutoff!r}, which is no whole number", hint="write @10 or @{1,3,5,10}"
+        ) from None
+
+
+def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
+    """The keyword arguments of ``norm=R,capped``; a bare name switches a flag on."""
+    types = get_type_hints(metric)
+    allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
+    read: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in allowed:
+            hint = did_you_mean(name, allowed) or (
+                f"{metric.symbol} takes {', '.join(allowed)}" if allowed else f"{metric.symbol} takes none"
+            )
+            raise UnknownNameError(f"{metric.symbol} has no parameter {name!r}", hint=hint)
+        read[name] = _value(metric, name, value, allowed[name])
+    for field in fields(metric):  # type: ignore[arg-type]
+        if field.default is MISSING and field.default_factory is MISSING and field.name not in read:
+            raise ParameterError(f"{metric.symbol} needs {field.name}", hint=f"write {metric.symbol}({field.name}=...)")
+    return read
+
+
+def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
+    if kind is bool:
+        if text.casefold() in ("", "true", "yes", "1"):
+            return True
+        if text.casefold() in ("false", "no", "0"):
+            return False
+        raise ParameterError(f"{metric.symbol}({name}={text}) is neither true nor false", hint=f"write {name}")
+    if get_origin(kind) is Literal:
+        choices = {str(choice).casefold(): choice for choice in get_args(kind)}
+        if text.casefold() not in choices:
+            known = [str(choice) for choice in get_args(kind)]
+            raise ParameterError(
+                f"{metric.symbol}({name}={text}) is not among its choices",
+                hint=did_you_mean(text, known) or f"choose {' or '.join(known)}",
+            )
+        return choices[text.casefold()]
+    try:
+        return kind(text)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{metric.symbol}({name}={text}) is not a {getattr(kind, '__name__', kind)}") from None

@@ -1,0 +1,321 @@
+"""Every ranking metric as a pure function of a ``Ranking``: one number a unit, NaN where undefined.
+
+Each has two paths. Without ties a rank is a number and the definition is applied as it stands; with
+ties the expectation over the orders of equal scores takes its place (``expectation``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import UndefinedError
+from equipoise.evidence.segments import multiplicities, relevant_tie_groups, segment_sums
+
+if TYPE_CHECKING:
+    from equipoise.evidence.ranking import Ranking
+    from equipoise.types import Floats, Ints
+
+# Expectations over random orders of equal scores, in closed form (McSherry and Najork, ECIR 2008).
+
+_BLOCK = 1 << 20
+_TABLE = 65_536
+
+
+def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The chance that at least one relevant member stands at a rank up to ``limit``.
+
+    One minus C(size - seen, relevant) / C(size, relevant), the product taken over the shorter side.
+    """
+    rows, inverse = _distinct(above, size, relevant, limit)
+    above, size, relevant, limit = rows.T
+    seen = np.clip(limit - above, 0, size)
+    shorter, longer = np.minimum(seen, relevant), np.maximum(seen, relevant)
+    miss = np.ones(len(rows))
+    for step in range(int(shorter.max(initial=0))):
+        factor = np.maximum(size - longer - step, 0) / np.maximum(size - step, 1)
+        miss *= np.where(step < shorter, factor, 1.0)
+    return (1.0 - miss)[inverse]
+
+
+def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The expected reciprocal rank of the best relevant member, 0 beyond ``limit``.
+
+    The chance that the first ``j`` places hold none falls by (size - relevant - j) / (size - j).
+    """
+    rows, inverse = _distinct(above, size, relevant, limit)
+    expected = np.zeros(len(rows))
+    # The longest sums first, in blocks: padding a block to its longest row then costs little.
+    length = np.clip(np.minimum(rows[:, 3] - rows[:, 0], rows[:, 1] - rows[:, 2] + 1), 0, None)
+    order = np.argsort(-length, kind="stable")
+    start = 0
+    while start < len(order) and length[order[start]] > 0:
+        longest = int(length[order[start]])
+        chosen = order[start : start + max(1, _BLOCK // longest)]
+        above, size, relevant = (rows[chosen, column][:, None] for column in range(3))
+        place = np.arange(longest)[None, :]
+        stay = np.maximum(size - relevant - place, 0) / np.maximum(size - place, 1)
+        none_before = np.ones((len(chosen), longest))
+        np.cumprod(stay[:, :-1], axis=1, out=none_before[:, 1:])
+        chance = none_before * (1.0 - stay)
+        chance[place >= length[chosen][:, None]] = 0.0
+        expected[chosen] = (chance / (above + place + 1.0)).sum(axis=1)
+        start += len(chosen)
+    return expected[inverse]
+
+
+def expected_table_value(table: Floats, above: Ints, size: Ints, limit: Ints) -> Floats:
+    """The mean over a member's possible ranks of a value tabled by rank, 0 beyond ``limit``.
+
+    ``table[r]`` is the sum of the values of the ranks 1 .. r.
+    """
+    low = np.minimum(above, limit)
+    high = np.minimum(above + size, limit)
+    return (table[high] - table[low]) / size
+
+
+def precision_at_member(above: Ints, size: Ints, before: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The expected precision at a relevant member's own rank, 0 beyond ``limit``.
+
+    At place j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
+    ``before`` counts the relevant items of earlier groups; the sum over j is one of harmonic numbers.
+    """
+    seen = np.clip(limit - above, 0, size)
+    harmonic = harmonic_numbers(int((above + seen).max(initial=0)))
+    span = harmonic[above + seen] - harmonic[above]
+    slope = (relevant - 1) / np.maximum(size - 1, 1)
+    return ((before + 1.0) * span + slope * (seen - (above + 1.0) * span)) / size
+
+
+def harmonic_numbers(last: int) -> Floats:
+    """H_0 .. H_last."""
+    return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, last + 1))])
+
+
+def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows, and for each row which one it is: few groups differ in large data."""
+    rows = np.stack(np.broadcast_arrays(*columns), axis=1)
+    if len(rows) == 0:
+        return rows, np.zeros(0, dtype=np.int64)
+    low = rows.min(axis=0)
+    width = rows.max(axis=0) - low + 1
+    possible = np.prod(width.astype(np.float64))
+    if possible < 2.0**62:
+        # One number a row sorts far faster than the rows themselves.
+        scale = np.append(np.cumprod(width[:0:-1])[::-1], 1)
+        key = (rows - low) @ scale
+        if possible <= _TABLE + 4 * len(rows):
+            # And where few numbers are possible, a table of those that occur needs no sorting.
+            occurs = np.zeros(int(possible), dtype=np.bool_)
+            occurs[key] = True
+            found = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(width.tolist())), axis=1) + low
+            return found, (np.cumsum(occurs) - 1)[key]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return rows[first], inverse.reshape(-1)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return distinct, inverse.reshape(-1)
+
+
+def reciprocal_rank(ranking: Ranking, k: int | None = None) -> Floats:
+    """One over the rank of the best relevant item, 0 below the cutoff."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        return _of_first_group(ranking, k, reciprocal_of_first)
+    values = 1.0 / ranking.best_ranks
+    if k is not None:
+        values[ranking.best_ranks > k] = 0.0
+    return values
+
+
+def hit_rate(ranking: Ranking, k: int) -> Floats:
+    """1 if any relevant item ranks within ``k``."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        return _of_first_group(ranking, k, first_hit_within)
+    best = ranking.best_ranks
+    values = (best <= k).astype(np.float64)
+    values[np.isnan(best)] = np.nan
+    return values
+
+
+def n_relevant_within(ranking: Ranking, k: int) -> Floats:
+    """How many relevant items rank within ``k``."""
+    check_not_filtered(ranking)
+    if not ranking.has_ties:
+        return segment_sums((ranking.above < k).astype(np.float64), ranking.starts)
+    above, size, limit = _groups(ranking, k)
+    return segment_sums(np.clip((limit - above) / size, 0.0, 1.0), ranking.starts)
+
+
+def average_precision(ranking: Ranking, k: int | None = None, *, capped: bool = True) -> Floats:
+    """Precision at each relevant rank within ``k``, summed, over min(k, R) or, not ``capped``, over R."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        above, size, limit = _groups(ranking, k)
+        before, relevant = relevant_tie_groups(ranking)
+        precision = precision_at_member(above, size, before, relevant, limit)
+    else:
+        precision = (ranking.slot + 1) / ranking.ranks
+        if k is not None:
+            precision *= ranking.above < k
+    most = ranking.counts if k is None or not capped else np.minimum(ranking.counts, k)
+    return segment_sums(precision, ranking.starts) / np.maximum(most, 1)
+
+
+def ndcg(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -> Floats:
+    """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal order."""
+    check_not_filtered(ranking)
+    gain = _gain(ranking.gain, exponential)
+    if k is not None:  # beyond every list and every truth a cutoff changes nothing
+        k = min(k, max(int(ranking.depth.max(initial=1)), int(ranking.counts.max(initial=1)), 1))
+    if ranking.has_ties:
+        above, size, limit = _groups(ranking, k)
+        table = np.concatenate([[0.0], np.cumsum(_discounts(int(limit.max(initial=0))))])
+        discount = expected_table_value(table, above, size, limit)
+    elif k is None:
+        discount = 1.0 / np.log2(ranking.ranks + 1.0)
+    else:
+        discount = _cut_discounts(k)[np.minimum(ranking.above, k)]
+    return segment_sums(gain * discount, ranking.starts) / _ideal(ranking, k, exponential)
+
+
+def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The mean rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    return segment_sums(ranks, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The median rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    ranks = ranks[np.lexsort((ranks, ranking.unit_of))]
+    middle = np.full(len(ranking), np.nan)
+    filled = ranking.counts > 0
+    start, count = ranking.starts[:-1][filled], ranking.counts[filled]
+    middle[filled] = (ranks[start + (count - 1) // 2] + ranks[start + count // 2]) / 2.0
+    return middle
+
+
+def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The (expected) rank of every relevant item, refused when one of them was never retrieved."""
+    if not ranking.complete:
+        lost = int((~ranking.retrieved).sum())
+        raise UndefinedError(
+            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
+            " retrieved",
+            hint="rank the whole corpus, or use MRR, nDCG or R, which count such items as 0",
+        )
+    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
+
+
+def max_similarity(ranking: Ranking, k: int) -> Floats:
+    """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
+    if ranking.near is None:
+        raise UndefinedError(
+            "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
+            hint="give Ranking.near, or build the ranking with an ontology",
+        )
+    check_not_filtered(ranking)
+    near = ranking.near
+    known = int(near.depth.max(initial=0))
+    if k > known and int(ranking.depth.max(initial=0)) > known:
+        raise UndefinedError(
+            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {known} is known",
+            hint=f"choose a cutoff of at most {known}, or measure again with this one",
+        )
+    value = np.concatenate([np.ones(len(ranking.above)), near.gain])
+    unit = np.concatenate([ranking.unit_of, near.unit_of])
+    if not (ranking.has_ties or near.has_ties):
+        within = np.concatenate([ranking.above, near.above]) < k
+        best = np.zeros(len(ranking))
+        np.maximum.at(best, unit[within], value[within])
+    else:
+        best = _expected_largest(ranking, near, k, value, unit)
+    best[ranking.counts == 0] = np.nan
+    return best
+
+
+def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
+    """The sum over the levels of similarity of the chance that one at least so large is in the top.
+
+    The items of a unit are taken most similar first; after each, the chance rests on the best tie
+    group so far and on how many of the items are in it.
+    """
+    above = np.concatenate([np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)])
+    size = np.concatenate([ranking.tied, near.tied]) + 1
+    copies = np.concatenate([multiplicities(ranking), multiplicities(near)])
+    order = np.lexsort((above, -value, unit))
+    unit, value, above, size, copies = unit[order], value[order], above[order], size[order], copies[order]
+    # Later units lie lower than all of an earlier one, so one running minimum serves them all.
+    offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
+    first = np.minimum.accumulate(above + offset) - offset
+    opens = np.ones(len(unit), dtype=bool)
+    opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
+    lead = np.flatnonzero(opens)
+    lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
+    inside = np.cumsum(np.where(above == first, copies, 0))
+    members = inside - inside[lead] + copies[lead]
+    chance = first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
+    gained = chance.copy()
+    gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)
+    best: Floats = np.bincount(unit, weights=value * gained, minlength=len(ranking)).astype(np.float64)
+    return best
+
+
+def check_not_filtered(ranking: Ranking) -> None:
+    """Metrics that look at several relevant items together have no meaning on filtered ranks."""
+    if ranking.filtered:
+        raise UndefinedError(
+            "filtered ranks drop the other relevant items, so only MR and MedianRank are defined on them",
+            hint="use the evidence as it was before without_rivals()",
+        )
+
+
+def _of_first_group(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
+    """A figure of each unit's best tie group; groups of one are the plain case of the same formula."""
+    above, size, limit = _groups(ranking, k)
+    _, relevant = relevant_tie_groups(ranking)
+    filled = ranking.counts > 0
+    lead = ranking.starts[:-1][filled]
+    values = np.full(len(ranking), np.nan)
+    values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
+    return values
+
+
+def _groups(ranking: Ranking, k: int | None) -> tuple[Ints, Ints, Ints]:
+    """Above, size and rank limit of each item's tie group; a lost item begins at the limit."""
+    depth = np.repeat(ranking.depth, ranking.counts)
+    limit = depth if k is None else np.minimum(depth, k)
+    above = ranking.above if ranking.complete else np.where(ranking.retrieved, ranking.above, depth)
+    return above, ranking.tied + 1, limit
+
+
+def _gain(gain: Floats, exponential: bool) -> Floats:
+    return np.exp2(gain) - 1.0 if exponential else gain
+
+
+def _ideal(ranking: Ranking, k: int | None, exponential: bool) -> Floats:
+    """What a perfect order would earn."""
+    counts = ranking.counts
+    longest = int(counts.max(initial=0))
+    table = _discounts(longest) if k is None else _cut_discounts(k)
+    gains = _gain(ranking.ideal_gains, exponential)
+    if len(gains) and gains.min() == gains.max():
+        sums = np.concatenate([[0.0], np.cumsum(table)])
+        return gains[0] * sums[np.minimum(counts, len(sums) - 1)] + (counts == 0)
+    discount = table[np.minimum(ranking.slot, len(table) - 1)]
+    return segment_sums(gains * discount, ranking.starts)
+
+
+def _discounts(last: int) -> Floats:
+    """1 / log2(rank + 1) for the ranks 1 .. last."""
+    return 1.0 / np.log2(np.arange(2, last + 2))
+
+
+@lru_cache(maxsize=64)
+def _cut_discounts(k: int) -> Floats:
+    """The discounts of the ranks 1 .. k, and a 0 for whatever lies below."""
+    return np.append(_discounts(k), 0.0)

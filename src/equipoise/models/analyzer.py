@@ -1,0 +1,230 @@
+"""Words as the lexical systems see them: folded, without stop words, stemmed, each with a number."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from equipoise.errors import InputError, UnknownNameError
+from equipoise.models.tokenizers import check_text
+from equipoise.types import Ints, require_extra
+
+# Words that say little of what a text is about, for a few languages: articles, pronouns, prepositions.
+
+_ENGLISH = """
+a about above after again all am an and any are as at be because been before being below between both but
+by can could did do does doing down during each few for from further had has have having he her here hers
+herself him himself his how i if in into is it its itself me more most my myself no nor not of off on
+once only or other our ours ourselves out over own same she should so some such than that the their
+theirs them themselves then there these they this those through to too under until up very was we were
+what when where which while who whom why will with would you your yours yourself yourselves
+"""
+
+_GERMAN = """
+ab aber alle allem allen aller alles als also am an ander andere anderen anderer anderes auch auf aus bei
+beim bin bis bist da damit dann das dass dein deine dem den denn der deren des dessen dich die dies diese
+diesem diesen dieser dieses dir doch dort du durch ein eine einem einen einer eines er es etwas euch euer
+eure für gegen hab habe haben hat hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren
+ihrer im in indem ins ist jede jedem jeden jeder jedes jene jenem jenen jener jenes jetzt kann kein keine
+keinem keinen keiner man manche mein meine mich mir mit muss nach nicht noch nun nur ob oder ohne sehr
+sein seine seinem seinen seiner seit selbst sich sie sind so solche soll sondern sonst über um und uns
+unser unter vom von vor war waren warst was weil welche welcher wenn werde werden wie wieder will wir
+wird wo wurde wurden zu zum zur zwar zwischen
+"""
+
+_FRENCH = """
+à ai ainsi alors as au aucun aussi autre aux avec avait avant avez avons c car ce ceci cela ces cet cette
+ceux chaque ci comme d dans de des donc dont du elle elles en entre est et étaient était être eu fait il
+ils j je l la le les leur leurs lui m ma mais me même mes moi mon n ne ni nos notre nous on ont ou où par
+pas peu plus pour qu quand que quel quelle qui s sa sans se sera ses si son sont sous sur t ta te tes toi
+ton tous tout toute très tu un une vers vos votre vous y
+"""
+
+_SPANISH = """
+a al algo ante antes aquel aquella así aun aunque cada como con contra cual cuando de del desde donde dos
+e el él ella ellas ellos en entre era eran es esa ese eso esta está están estas este esto estos fue
+fueron ha había han hasta hay la las le les lo los más me mi mientras mis mucho muy nada ni no nos
+nosotros nuestra nuestro o os otra otro para pero poco por porque pues que qué quien se sea ser si sí sin
+sobre son su sus también tan tanto te tiene todo todos tu tus un una unas uno unos y ya yo
+"""
+
+STOPWORDS: dict[str, frozenset[str]] = {
+    "english": frozenset(_ENGLISH.split()),
+    "german": frozenset(_GERMAN.split()),
+    "french": frozenset(_FRENCH.split()),
+    "spanish": frozenset(_SPANISH.split()),
+}
+
+
+_WORDS = re.compile(r"\w+")
+_CODES = {
+    "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french",
+    "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+
+
+def fold_case(text: str) -> str:
+    """The text without differences of case and of Unicode spelling: NFKC, then case folding.
+
+    >>> fold_case("STRASSE") == fold_case("Straße"), fold_case("ﬁ²")
+    (True, 'fi2')
+    """
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def tokenize_words(text: str) -> list[str]:
+    """The words of a text: the longest runs of letters, digits and underscores, folded.
+
+    >>> tokenize_words("Type-2 Diabetes, (familial)")
+    ['type', '2', 'diabetes', 'familial']
+    """
+    return _WORDS.findall(fold_case(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """What becomes of a word: nothing where it is a stop word, else its stem, else itself.
+
+    ``stopwords`` names a language or lists words parted by ``|``; ``stemmer`` names a Snowball language.
+    """
+
+    stopwords: str = ""
+    stemmer: str = ""
+
+    @classmethod
+    def of(cls, language: str = "", stopwords: str | Iterable[str] = "", stemmer: str = "") -> Analyzer:
+        """A rule from options; ``language`` sets both unless they are given, ``none`` switches one off."""
+        listed = stopwords if isinstance(stopwords, str) else "|".join(sorted(stopwords)) + "|"
+        chosen = [_language(each) for each in (listed or _known_stopwords(language), stemmer or language)]
+        rule = cls(*("" if each == "none" else each for each in chosen))
+        rule.stop_set()
+        return rule
+
+    def stop_set(self) -> frozenset[str]:
+        """The folded words that are left out."""
+        if not self.stopwords:
+            return frozenset()
+        if "|" in self.stopwords:
+            return frozenset(fold_case(word) for word in self.stopwords.split("|") if word)
+        if self.stopwords not in STOPWORDS:
+            raise UnknownNameError.of(
+                "list of stop words", self.stopwords, STOPWORDS,
+                more=f"there are {', '.join(STOPWORDS)}; your own: stopwords=the|a|an",
+            )  # fmt: skip
+        return STOPWORDS[self.stopwords]
+
+    def described(self) -> str:
+        """Everything that decides what becomes of a word, the stemmer's version included."""
+        stop = "|".join(sorted(self.stop_set()))
+        return f"stopwords={stop};stemmer={self.stemmer}{_stemmer_version(self.stemmer)}"
+
+    def function(self) -> Callable[[str], str]:
+        """The rule as a function of a folded word; the empty string stands for a stop word."""
+        stop = self.stop_set()
+        stem = _stem_function(self.stemmer) if self.stemmer else str
+        return lambda word: "" if word in stop else stem(word)
+
+
+class Vocabulary:
+    """The numbers of the terms of some documents, in the order in which they appeared."""
+
+    def __init__(self, rule: Analyzer | None = None, split: Callable[[str], list[str]] = tokenize_words) -> None:
+        self._rule = rule.function() if rule else str
+        self._split = split
+        self._terms: dict[str, int] = {}
+
+    @property
+    def terms(self) -> list[str]:
+        """All terms; term i has the number i."""
+        return list(self._terms)
+
+    def learn(self, documents: Sequence[str]) -> tuple[Ints, Ints]:
+        """Number the terms of the documents: all numbers in a row, and how many each document has."""
+        return self._read(documents, lambda term: self._terms.setdefault(term, len(self._terms)))
+
+    def look_up(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        """The same for other texts, whose unknown words have no number and are left out."""
+        return self._read(texts, lambda term: self._terms.get(term, -1))
+
+    def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
+        rule, split = self._rule, self._split
+        spellings = _Spellings(lambda word: number(term) if (term := rule(word)) else -1)
+        numbers, lengths = array("q"), np.empty(len(texts), dtype=np.int64)
+        for index, text in enumerate(texts):
+            words = split(text)
+            lengths[index] = len(words)
+            numbers.extend(map(spellings.__getitem__, words))
+        terms = np.frombuffer(numbers, dtype=np.int64)
+        known = terms >= 0
+        if known.all():
+            return terms, lengths
+        of = np.repeat(np.arange(len(texts)), lengths)
+        return terms[known], np.bincount(of[known], minlength=len(texts))
+
+
+class _Spellings(dict[str, int]):
+    """The number of every spelling met so far: stemming costs once a spelling, not once a word."""
+
+    def __init__(self, number: Callable[[str], int]) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, word: str) -> int:
+        found = self[word] = self._number(word)
+        return found
+
+
+def _language(name: str) -> str:
+    return name if "|" in name else _CODES.get(name.casefold(), name.casefold())
+
+
+def _known_stopwords(language: str) -> str:
+    """The stop words that a language brings along: none where we have no list of it."""
+    return language if _language(language) in STOPWORDS else ""
+
+
+def _stem_function(language: str) -> Callable[[str], str]:
+    snowball = require_extra("snowballstemmer", extra="lexical")
+    known = snowball.algorithms()
+    if language not in known:
+        raise UnknownNameError.of("stemmer", language, known, more=f"there are {', '.join(known)}")
+    stem: Callable[[str], str] = snowball.stemmer(language).stemWord
+    return stem
+
+
+def _stemmer_version(language: str) -> str:
+    if not language:
+        return ""
+    require_extra("snowballstemmer", extra="lexical")
+    found = []
+    for package in ("snowballstemmer", "PyStemmer"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return f" ({', '.join(found)})"
+
+
+def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
+    """The texts as a list, when each is a text with something in it; ``subject`` is their plural."""
+    if isinstance(texts, str | bytes):
+        raise InputError(f"one text was given where a list of {subject} is needed", hint="write [text]")
+    if not isinstance(texts, Iterable):
+        raise InputError(
+            f"the {subject} are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]"
+        )
+    found = list(texts)
+    if not found:
+        raise InputError(f"there are no {subject}", hint="check that the file or list is not empty")
+    for place, text in enumerate(found):
+        name = f"number {place} of the {subject} (counted from 0)"
+        if not check_text(text, subject=name).strip():
+            raise InputError(f"{name} is empty", hint="leave empty texts out")
+    return found

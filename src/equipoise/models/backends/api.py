@@ -1,0 +1,415 @@
+"""Models behind an API: requests of bounded size, split when refused, repeated when that may help.
+
+A failure never becomes a vector. It ends the call with an error that carries what was finished before it.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from equipoise.errors import MissingExtraError, ParameterError, PartialError, StoppedError, TextTooLongError
+from equipoise.models.backends.api_retry import (
+    STOPPED,
+    RequestFailedError,
+    RequestFailure,
+    RetryPolicy,
+    call_with_retries,
+)
+from equipoise.models.encoder import Encoder, ModelCard, Vectors
+from equipoise.models.registry import ModelSpec, number_option
+from equipoise.redaction import redact
+
+if TYPE_CHECKING:
+    from equipoise.types import Ints, Role
+
+# Checking an answer: as many vectors as texts, in their order, of one length, all numbers; else an error.
+
+_FLOAT = np.dtype("<f4")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingResponse:
+    """The vectors of one request, and the tokens that it was billed for where the server says."""
+
+    vectors: Vectors
+    tokens: int | None
+
+
+def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None) -> EmbeddingResponse:
+    """The rows of an answer in the order of the texts; raises ``RequestFailedError`` when anything is amiss.
+
+    Each item has an ``embedding``, a list of numbers or base64 of little-endian float32, and an ``index``;
+    where no item has one, they stand in order.
+    """
+    if not isinstance(items, list | tuple):
+        raise _wrong("something that is no list of vectors")
+    if len(items) != texts:
+        raise _wrong(f"{len(items)} vectors for {texts} texts")
+    rows = [_row(_field(item, "embedding")) for item in items]
+    order = _order([_field(item, "index") for item in items])
+    lengths = {len(row) for row in rows} | ({dims} if dims is not None else set())
+    if len(lengths) != 1 or lengths == {0}:
+        found = " and ".join(str(length) for length in sorted(lengths))
+        raise _wrong(f"vectors of {found} dimensions, where all must be alike")
+    vectors = np.empty((texts, len(rows[0])), dtype=np.float32)
+    for place, row in zip(order, rows, strict=True):
+        vectors[place] = row
+    if not np.isfinite(vectors).all():
+        raise _wrong("a vector with NaN or infinity")
+    if not vectors.any(axis=1).all():
+        raise _wrong("a vector of zeros")
+    return EmbeddingResponse(vectors, tokens if type(tokens) is int and tokens >= 0 else None)
+
+
+def _order(indexes: Sequence[Any]) -> list[int]:
+    """The row of each item: every number from 0 once. ``True`` is an int in Python, but no index."""
+    if all(index is None for index in indexes):
+        return list(range(len(indexes)))
+    if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(len(indexes))):
+        raise _wrong(f"the indexes {', '.join(map(repr, indexes[:5]))}..., which do not number the texts")
+    return list(indexes)
+
+
+def _row(embedding: Any) -> Vectors:
+    try:
+        if isinstance(embedding, str):
+            return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_FLOAT)
+        # Without a dtype numpy tells what was sent: with one, "1" and true would become 1.0.
+        found = np.asarray(embedding)
+        if found.ndim != 1 or found.dtype.kind not in "iuf" or _has_bool(embedding):
+            raise _wrong("something that is no vector")
+        with np.errstate(over="ignore"):
+            return found.astype(np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong("something that is no vector") from None
+
+
+def _has_bool(embedding: Any) -> bool:
+    """Whether a boolean is among numbers, where numpy takes it for 0 or 1."""
+    return not isinstance(embedding, np.ndarray) and any(isinstance(value, bool) for value in embedding)
+
+
+def _field(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
+
+
+def _wrong(what: str) -> RequestFailedError:
+    return RequestFailedError(RequestFailure(f"the server answered with {what}", wrong=True))
+
+
+# Several requests at once: the first failure stops the rest, and what was done is kept.
+
+T = TypeVar("T")
+
+Job = Callable[[Event], T]
+"""Work that ends early, by an exception of its own, when the event is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOutcome(Generic[T]):
+    """What became of a job: a value, an error, or neither when it was not begun."""
+
+    value: T | None = None
+    error: Exception | None = None
+
+
+def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcome[T]]:
+    """Run the jobs in order, so many at a time; after an error none is begun.
+
+    >>> [outcome.value for outcome in run_concurrently([lambda stop: 1, lambda stop: 2], workers=2)]
+    [1, 2]
+    """
+    stop = Event()
+    outcomes: list[RequestOutcome[T]] = [RequestOutcome() for _ in jobs]
+
+    def run(number: int) -> None:
+        if stop.is_set():
+            return
+        try:
+            outcomes[number] = RequestOutcome(jobs[number](stop))
+        except Exception as error:
+            stop.set()
+            outcomes[number] = RequestOutcome(error=error)
+
+    if min(workers, len(jobs)) < 2:
+        for number in range(len(jobs)):
+            run(number)
+        return outcomes
+    with ThreadPoolExecutor(min(workers, len(jobs))) as pool:
+        try:
+            wait([pool.submit(run, number) for number in range(len(jobs))])
+        finally:
+            stop.set()
+    return outcomes
+
+
+REQUEST_CHARACTERS = 400_000
+SHORTEST_CUT = 16
+_SHOWN = 40
+_AGAIN = "run the same command again: what is in the cache is not asked for twice"
+_WRONG_ANSWER = "the server is at fault: check its address, the name of the model and its dimensions"
+
+
+@dataclass(frozen=True, slots=True)
+class PartialEmbeddings:
+    """The texts that have a vector: their indexes among those of the call, and one row for each."""
+
+    places: Ints
+    vectors: Vectors
+
+
+NOTHING = PartialEmbeddings(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class ApiUsage:
+    """What a service was asked for: tokens as it counted them, cost where a price was given."""
+
+    requests: int = 0
+    refused: int = 0
+    tokens: int = 0
+    cut: int = 0
+    """Texts that were shortened because they were too long."""
+    price: float | None = None
+    """For a million tokens."""
+
+    @property
+    def cost(self) -> float | None:
+        """Tokens times price."""
+        return None if self.price is None else self.tokens / 1e6 * self.price
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How much goes into one request, how many run at once, and whether long texts may be cut."""
+
+    texts: int = 256
+    parallel: int = 4
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Vectors of some texts; ``whole`` when no text was cut for them."""
+
+    vectors: Vectors
+    whole: bool = True
+
+
+Ask = Callable[[Sequence[str]], Vectors]
+"""One request with all its attempts."""
+
+
+class ApiEncoder(Encoder):
+    """What the services share; an adapter adds ``ask``."""
+
+    symmetric = True
+
+    def __init__(
+        self,
+        card: ModelCard,
+        identity: str,
+        *,
+        limits: RequestLimits,
+        patience: RetryPolicy,
+        price: float | None,
+    ):
+        self.card = card
+        self.identity = identity
+        self.usage = ApiUsage(price=price)
+        self._limits = limits
+        self._patience = patience
+        self._most = limits.texts
+        # Enough for one call to keep all requests busy.
+        self.block_texts = limits.texts * limits.parallel
+        self._dims = card.dims
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
+        """One request; raises ``RequestFailedError``, and nothing else."""
+
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One row a text, in order; raises ``PartialError`` with what was finished."""
+        parts = list(_requests(texts, self._most))
+        jobs = [partial(self._job, [texts[place] for place in part], role) for part in parts]
+        outcomes = run_concurrently(jobs, self._limits.parallel)
+        done: dict[int, Vectors] = {}
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if outcome.value is not None:
+                done.update(zip(part, outcome.value, strict=True))
+        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+        if errors:
+            # The one that failed first is the reason; others only stopped because of it.
+            reason = [each for each in errors if not (isinstance(each, RequestFailedError) and each.refusal is STOPPED)]
+            raise self._told((reason or errors)[0], texts, done)
+        return np.stack([done[place] for place in range(len(texts))]) if texts else NOTHING.vectors
+
+    def _job(self, texts: Sequence[str], role: Role, stop: Event) -> Vectors:
+        """One request of several, which gives up when another has failed."""
+        patience = self._patience.until(stop)
+
+        def ask(some: Sequence[str]) -> Vectors:
+            return call_with_retries(lambda: self._counted(some, role), patience)
+
+        return self._halved(texts, ask).vectors
+
+    def _halved(self, texts: Sequence[str], ask: Ask) -> _Part:
+        """The vectors of a request, halved as often as the service demands."""
+        try:
+            return _Part(ask(texts))
+        except RequestFailedError as error:
+            refusal = error.refusal
+        if not refusal.too_large:
+            raise RequestFailedError(refusal)
+        if len(texts) == 1:
+            return _Part(self._cut(texts[0], ask, refusal), whole=False)
+        half = (len(texts) + 1) // 2
+        first, second = self._halved(texts[:half], ask), self._halved(texts[half:], ask)
+        whole = first.whole and second.whole
+        if whole:
+            # Every text passed as it is, so it was their number that was too much, and will be again.
+            with self._lock:
+                self._most = min(self._most, half)
+        return _Part(np.concatenate([first.vectors, second.vectors]), whole)
+
+    def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
+        """A text that is too long by itself: cut by quarters, if that was asked for."""
+        rest = text
+        while self._limits.cut and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
+            rest = rest[: len(rest) * 3 // 4]
+            try:
+                vectors = ask([rest])
+            except RequestFailedError as error:
+                refusal = error.refusal
+                continue
+            self._note(cut=1)
+            return vectors
+        raise RequestFailedError(replace(refusal, reason=f"{_named(text)} is too long: {refusal.reason}"))
+
+    def _counted(self, texts: Sequence[str], role: Role) -> Vectors:
+        try:
+            answer = self.ask(texts, role, self._dims)
+        except RequestFailedError:
+            self._note(requests=1, refused=1)
+            raise
+        self._note(requests=1, tokens=answer.tokens or 0)
+        found = answer.vectors.shape[1]
+        with self._lock:
+            known = self._dims = self._dims or found
+            self.card = replace(self.card, dims=known)
+        if found != known:
+            raise RequestFailedError(
+                RequestFailure(f"the server answered with {found} dimensions, and before with {known}", wrong=True)
+            )
+        return answer.vectors
+
+    def _note(self, **more: int) -> None:
+        with self._lock:
+            self.usage = replace(
+                self.usage, **{name: getattr(self.usage, name) + count for name, count in more.items()}
+            )
+
+    def _told(self, trouble: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
+        """The error for people; exceptions that are no refusals pass as they are."""
+        if not isinstance(trouble, RequestFailedError):
+            return trouble
+        refusal = trouble.refusal
+        if refusal.status == 401:
+            return MissingExtraError(
+                f"{self.card.name} refused the key: {refusal.reason}",
+                hint="check the variable that holds it; eq ls models names it",
+            )
+        if refusal.too_large:
+            error: PartialError = TextTooLongError(
+                f"{self.card.name}: {refusal.reason}",
+                hint="split such texts into chunks, or add truncate=true to the model to cut them",
+            )
+        else:
+            hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
+            error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
+        places = sorted(done)
+        if places:
+            error.finished = PartialEmbeddings(np.array(places, dtype=np.int64), np.stack([done[at] for at in places]))
+        return error
+
+
+def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
+    """Indexes that go into one request: at most so many, and not too much text."""
+    part: list[int] = []
+    characters = 0
+    for place, text in enumerate(texts):
+        if part and (len(part) == most or characters + len(text) > REQUEST_CHARACTERS):
+            yield part
+            part, characters = [], 0
+        part.append(place)
+        characters += len(text)
+    if part:
+        yield part
+
+
+def _named(text: str) -> str:
+    """A text as an error names it."""
+    begins = " ".join(text[:_SHOWN].split())
+    return f"the text of {len(text):,} characters that begins {begins!r}"
+
+
+# The options that all hosted models share: batch, parallel, timeout, attempts, truncate, price.
+
+SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "price")
+
+
+def limits_from(spec: ModelSpec, *, most: int | None = None) -> RequestLimits:
+    """How much goes into a request, and how many run at once; ``most`` texts where none are asked for."""
+    usual = RequestLimits()
+    return RequestLimits(
+        texts=spec.count("batch") or most or usual.texts,
+        parallel=spec.count("parallel") or usual.parallel,
+        cut=spec.flag("truncate", False),
+    )
+
+
+def retry_policy_from(spec: ModelSpec) -> RetryPolicy:
+    """How often to try."""
+    attempts = spec.count("attempts")
+    return RetryPolicy() if attempts is None else RetryPolicy(attempts=attempts)
+
+
+def positive_option(spec: ModelSpec, option: str) -> float | None:
+    """A number above 0; None where the option was not given."""
+    if option not in spec.options:
+        return None
+    number = number_option(spec, option, 0.0)
+    if number <= 0:
+        raise ParameterError(f"{option} is {spec.options[option]!r} in {spec}", hint=f"{option} is above 0")
+    return number
+
+
+def checked_url(url: str) -> str:
+    """The address of a server, without a secret in it: addresses are printed, and kept in manifests."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ParameterError(
+            "base_url is no address of a server", hint="for example base_url=http://localhost:11434/v1"
+        )
+    if parts.username or parts.password or parts.query or redact(url) != url:
+        raise ParameterError(
+            "base_url holds a name, a password, a key or a query",
+            hint="keys are read from the environment only: OPENAI_API_KEY, or key_env=NAME",
+        )
+    return url

@@ -1,0 +1,302 @@
+"""Reading what an engine raised or a server answered: may it pass, how long to wait, was it too much."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from threading import Event
+from typing import TypeVar
+
+import numpy as np
+
+from equipoise.errors import MissingExtraError
+from equipoise.redaction import HIDDEN, note_secret, redact
+
+# Asking again: exponential backoff with full jitter, at most so often and so long.
+
+T = TypeVar("T")
+
+RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailure:
+    """Why a request came to nothing: a sentence without secrets, and what may help.
+
+    ``wait_seconds`` is what the server asked for; ``too_large`` that a smaller batch may pass; ``wrong`` that
+    an answer came which cannot be right, so that asking once more is of no use.
+    """
+
+    reason: str
+    again: bool = False
+    wait_seconds: float | None = None
+    too_large: bool = False
+    status: int | None = None
+    wrong: bool = False
+
+
+STOPPED = RequestFailure("another request failed")
+
+
+class RequestFailedError(Exception):
+    """A request that came to nothing. It is raised outside of any handler, so that it chains to no
+    exception of an engine, which may hold headers and keys."""
+
+    def __init__(self, refusal: RequestFailure) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how long to try, and how to wait."""
+
+    attempts: int = 6
+    total_seconds: float = 300.0
+    first_seconds: float = 0.5
+    longest_seconds: float = 60.0
+    rng: np.random.Generator = field(default_factory=np.random.default_rng, repr=False)
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    def until(self, stop: Event) -> RetryPolicy:
+        """The same, but real waiting ends when the event is set, and then nothing is tried again."""
+
+        def sleep(seconds: float) -> None:
+            if stop.is_set() or (self.sleep is time.sleep and stop.wait(seconds)):
+                raise RequestFailedError(STOPPED)
+            if self.sleep is not time.sleep:
+                self.sleep(seconds)
+
+        return replace(self, sleep=sleep)
+
+    def wait_seconds(self, attempt: int, refusal: RequestFailure) -> float:
+        """How long to wait after this attempt, counted from 1."""
+        if refusal.wait_seconds is not None:
+            return max(0.0, refusal.wait_seconds)
+        ceiling = min(self.longest_seconds, self.first_seconds * 2.0 ** (attempt - 1))
+        return float(self.rng.uniform(0.0, ceiling))
+
+
+def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
+    """Call until it succeeds; raises ``RequestFailedError`` when trying again is useless or takes too long."""
+    deadline = patience.clock() + patience.total_seconds
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return call()
+        except RequestFailedError as error:
+            refusal = error.refusal
+        if not refusal.again:
+            raise RequestFailedError(refusal)
+        wait = patience.wait_seconds(attempt, refusal)
+        if attempt >= patience.attempts:
+            raise RequestFailedError(_tried(refusal, f"{attempt} attempts"))
+        if patience.clock() + wait > deadline:
+            asked = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
+            raise RequestFailedError(_tried(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {asked}"))
+        patience.sleep(wait)
+
+
+def _tried(refusal: RequestFailure, how: str) -> RequestFailure:
+    return RequestFailure(f"{refusal.reason} (after {how})", status=refusal.status)
+
+
+# Keys stay out of everything that is said: they come from the environment and go to the server only.
+
+LONGEST = 300
+_READ = 20_000
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_BEARER = re.compile(r"(?i)(bearer\s+|(?:authorization|api[-_]?key)\W{1,5}(?:bearer\s+)?)[\w.~+/=-]{8,}")
+_KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|pa|co)-[A-Za-z0-9_-]{8,}")
+_SHORTEST_SECRET = 6
+
+
+def secrets_of(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The values in the environment whose names say that they are secret, longest first."""
+    source = os.environ if environment is None else environment
+    values = {
+        part
+        for name, value in source.items()
+        if _SECRET_NAME.search(name)
+        for part in (value, value.strip())
+        if len(part) >= _SHORTEST_SECRET
+    }
+    return sorted(values, key=len, reverse=True)
+
+
+def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
+    """A message of a server, on one line and shortened, without keys or what looks like one.
+
+    Hidden are the secrets that were used, in every form, and those of the environment.
+
+    >>> without_secrets("401: Incorrect API key provided: sk-abcdefgh1234", [])
+    '401: Incorrect API key provided: [hidden]'
+    """
+    cut = len(text) > _READ
+    text = redact(redact(text[:_READ]), list(secrets_of() if secrets is None else secrets))
+    text = _KEY_SHAPE.sub(HIDDEN, text)
+    text = _BEARER.sub(rf"\1{HIDDEN}", text)
+    line = " ".join(text.split())
+    # The cut may have gone through a key, of which the last characters are then too few to be known.
+    line = line[:-8] if cut else line
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def api_key_from_env(*names: str) -> str | None:
+    """The first of these variables that holds something; nothing that is printed repeats it."""
+    values = (os.environ.get(name, "").strip() for name in names)
+    key = next((value for value in values if value), None)
+    note_secret(key)
+    return key
+
+
+def missing_api_key_error(service: str, *names: str) -> MissingExtraError:
+    """The error for a service whose key is not in the environment."""
+    return MissingExtraError(
+        f"{service} needs a key, and {' or '.join(names)} is not set",
+        hint=f"export {names[0]}=... (keys are read from the environment only)",
+    )
+
+
+_TOO_LARGE = re.compile(
+    r"context.?length|too (?:long|large|many|big)|(?:maximum|max)\b.{0,60}?(?:token|length|batch|input|size)"
+    r"|exceed|less than \d+ tokens|batch size|must have less",
+    re.IGNORECASE,
+)
+_SPENT = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+_LASTING = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_EPOCH = 1_000_000_000
+_TIMEOUTS = ("Timeout",)
+_CONNECTIONS = ("Connection", "Network", "Protocol", "ReadError", "WriteError", "ServiceUnavailable")
+_MALFORMED = (json.JSONDecodeError,)
+
+
+def classify_error(error: Exception, *, now: float | None = None) -> RequestFailure:
+    """What an exception of an engine means; nothing of the exception itself is kept."""
+    status = _status(error)
+    headers = _headers(error)
+    said = without_secrets(_message(error))
+    if status is None:
+        return _without_answer(error, said)
+    reason = f"the server answered {status}: {said}" if said else f"the server answered {status}"
+    if status == 413 or (status in (400, 422) and _TOO_LARGE.search(said)):
+        return RequestFailure(reason, too_large=True, status=status)
+    if status == 429 and _SPENT.search(said):
+        return RequestFailure(reason, status=status)
+    again = status in RETRYABLE_STATUS or status >= 500
+    if status >= 500 and re.search(r"input length exceeds|context length", said, re.IGNORECASE):
+        return RequestFailure(reason, too_large=True, status=status)
+    wait = retry_after_seconds(headers, time.time() if now is None else now) if again else None
+    return RequestFailure(reason, again=again, wait_seconds=wait, status=status)
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds that a server asks to wait; None where it does not say.
+
+    ``Retry-After`` is seconds or a date; the reset of a limit counts where nothing remains of it.
+
+    >>> retry_after_seconds({"retry-after": "2.5"}, now=0), retry_after_seconds({}, now=0)
+    (2.5, None)
+    >>> retry_after_seconds({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m2s"}, now=0)
+    62.0
+    """
+    folded = {name.casefold(): value for name, value in headers.items()}
+    milliseconds = _number(folded.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if "retry-after" in folded:
+        after = _number(folded["retry-after"])
+        return after if after is not None else _until(folded["retry-after"], now)
+    resets = [
+        _lasting(value, now)
+        for name, value in folded.items()
+        if "ratelimit-reset" in name and folded.get(name.replace("reset", "remaining"), "0").strip() == "0"
+    ]
+    known = [seconds for seconds in resets if seconds is not None]
+    return max(known, default=None)
+
+
+def _without_answer(error: Exception, said: str) -> RequestFailure:
+    """No status: the connection failed, the answer was cut off, or the engine itself broke."""
+    names = [kind.__name__ for kind in type(error).__mro__]
+    if any(part in name for name in names for part in _TIMEOUTS) or isinstance(error, TimeoutError):
+        return RequestFailure("the server did not answer in time", again=True)
+    if isinstance(error, _MALFORMED) or "APIResponseValidationError" in names:
+        return RequestFailure("the answer was cut off or is not JSON", again=True)
+    if any(part in name for name in names for part in _CONNECTIONS) or isinstance(error, OSError):
+        return RequestFailure(f"the connection failed: {said or type(error).__name__}", again=True)
+    return RequestFailure(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+
+
+def _status(error: Exception) -> int | None:
+    response = getattr(error, "response", None)
+    for holder in (error, response):
+        status = getattr(holder, "status_code", None)
+        if isinstance(status, int) and status >= 400:
+            connection = any("Connection" in kind.__name__ for kind in type(error).__mro__)
+            # litellm gives broken connections and timeouts a status of its own making.
+            return None if connection or _is_timeout(error) else status
+    return None
+
+
+def _is_timeout(error: Exception) -> bool:
+    return any("Timeout" in kind.__name__ for kind in type(error).__mro__)
+
+
+def _headers(error: BaseException | None, depth: int = 5) -> Mapping[str, str]:
+    """The headers of the answer: on the error, kept apart by litellm, or on the error that led to it."""
+    if error is None or not depth:
+        return {}
+    response = getattr(error, "response", None)
+    kept = getattr(error, "litellm_response_headers", None)
+    for headers in (kept, getattr(response, "headers", None), getattr(error, "headers", None)):
+        if headers:
+            return {str(name): str(value) for name, value in dict(headers).items()}
+    return _headers(error.__cause__ or error.__context__, depth - 1)
+
+
+def _message(error: Exception) -> str:
+    """What the server said, without the frame that the engine puts around it."""
+    body = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        said = inner.get("message") if isinstance(inner, Mapping) else inner
+        if isinstance(said, str) and said:
+            code = inner.get("code") if isinstance(inner, Mapping) else None
+            return f"{said} ({code})" if isinstance(code, str) else said
+    return str(getattr(error, "message", "") or error)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _until(date: str, now: float) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except (TypeError, ValueError):
+        return None
+
+
+def _lasting(text: str, now: float) -> float | None:
+    """``1m30s``, a number of seconds, or the second of the epoch when the limit is lifted."""
+    number = _number(text)
+    if number is not None:
+        return max(0.0, number - now) if number > _EPOCH else number
+    parts = _LASTING.findall(text)
+    if not parts or "".join(f"{amount}{unit}" for amount, unit in parts) != text.strip():
+        return None
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in parts)

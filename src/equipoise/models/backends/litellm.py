@@ -1,0 +1,155 @@
+"""``cohere:``, ``voyage:`` and ``litellm:provider/model``: other services, through litellm.
+
+Each provider's key comes from its own variable, such as ``COHERE_API_KEY``. Queries and documents are told
+apart where a service does so itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import ParameterError
+from equipoise.models.backends.api import (
+    SERVICE_OPTIONS,
+    ApiEncoder,
+    EmbeddingResponse,
+    checked_url,
+    limits_from,
+    parse_response,
+    positive_option,
+    retry_policy_from,
+)
+from equipoise.models.backends.api_retry import (
+    RequestFailedError,
+    RequestFailure,
+    RetryPolicy,
+    classify_error,
+    missing_api_key_error,
+    secrets_of,
+)
+from equipoise.models.encoder import ModelCard
+from equipoise.redaction import note_secret
+from equipoise.types import Role, require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.registry import ModelSpec
+
+OPTIONS = (*SERVICE_OPTIONS, "base_url", "dimensions")
+TIMEOUT_SECONDS = 60.0
+
+INPUT_TYPES = {
+    "cohere": {Role.QUERY: "search_query", Role.DOCUMENT: "search_document"},
+    "voyage": {Role.QUERY: "query", Role.DOCUMENT: "document"},
+}
+"""How services that embed queries and documents differently call the two."""
+
+MAX_BATCH_SIZES = {"cohere": 96, "voyage": 128}
+"""The most texts that a service takes at once, where it is less than ours."""
+
+
+class LitellmEncoder(ApiEncoder):
+    """A model at any service that litellm knows."""
+
+    symmetric = False
+
+    def __init__(
+        self,
+        engine: ModuleType,
+        model: str,
+        spec: ModelSpec,
+        card: ModelCard,
+        identity: str,
+        patience: RetryPolicy,
+    ):
+        provider = model.partition("/")[0]
+        limits = limits_from(spec, most=MAX_BATCH_SIZES.get(provider))
+        super().__init__(card, identity, limits=limits, patience=patience, price=positive_option(spec, "price"))
+        self._engine = engine
+        self._types = INPUT_TYPES.get(provider, {})
+        self._request: dict[str, Any] = {
+            "model": model,
+            "timeout": positive_option(spec, "timeout") or TIMEOUT_SECONDS,
+            "num_retries": 0,
+            "max_retries": 0,
+        }
+        if spec.count("dimensions"):
+            self._request["dimensions"] = spec.count("dimensions")
+        if "base_url" in spec.options:
+            self._request["api_base"] = spec.options["base_url"]
+
+    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
+        """One request, checked."""
+        refusal: RequestFailure
+        request = dict(self._request)
+        if role in self._types:
+            request["input_type"] = self._types[role]
+        try:
+            answer = self._engine.embedding(input=list(texts), **request)
+        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+            refusal = classify_error(error)
+        else:
+            usage = getattr(answer, "usage", None)
+            tokens = getattr(usage, "total_tokens", None) or getattr(usage, "prompt_tokens", None)
+            return parse_response(getattr(answer, "data", None), len(texts), dims, tokens)
+        raise RequestFailedError(refusal)
+
+
+def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEncoder:
+    """The model of a ``cohere:``, ``voyage:`` or ``litellm:`` spec; no request is made."""
+    model = spec.name if spec.kind == "litellm" else f"{spec.kind}/{spec.name}"
+    if not model.partition("/")[2]:
+        raise ParameterError(
+            f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
+        )
+    provider = model.partition("/")[0]
+    for secret in secrets_of():  # litellm takes from the environment whatever a provider needs
+        note_secret(secret)
+    if "base_url" in spec.options:
+        checked_url(spec.options["base_url"])
+    with _quiet():
+        engine = require_extra("litellm", extra="litellm")
+    # Advertisements on standard output, and attempts of its own that would hide what the server said.
+    engine.suppress_debug_info, engine.DEFAULT_MAX_RETRIES = True, 0  # type: ignore[attr-defined]
+    if "base_url" not in spec.options:
+        missing = engine.validate_environment(model).get("missing_keys") or []
+        if missing:
+            raise missing_api_key_error(provider, *missing)
+    dims, max_tokens = _sizes(engine, model)
+    asked = spec.count("dimensions")
+    card = ModelCard(
+        name=model,
+        spec=str(spec),
+        dims=asked or dims,
+        max_tokens=max_tokens,
+        licence="proprietary",
+        origin=spec.options.get("base_url", provider),
+        note="the server may change the model behind a name",
+    )
+    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={asked or ''}"]
+    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
+    return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
+
+
+def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:
+    """Dimensions and longest input, from the table inside litellm."""
+    known = engine.model_cost.get(model) or engine.model_cost.get(model.partition("/")[2]) or {}
+    return known.get("output_vector_size"), known.get("max_input_tokens")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """While litellm is imported, it would fetch a table of prices; it has one inside."""
+    name = "LITELLM_LOCAL_MODEL_COST_MAP"
+    before = os.environ.get(name)
+    os.environ[name] = "True"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

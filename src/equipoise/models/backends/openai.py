@@ -1,0 +1,148 @@
+"""``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any server that speaks it.
+
+``openai:text-embedding-3-small`` asks OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
+asks Ollama, and so for vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name
+of a deployment. Keys come from the environment: ``OPENAI_API_KEY``, for Azure ``AZURE_OPENAI_API_KEY``, or
+the variable that ``key_env`` names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from equipoise.models.backends.api import (
+    SERVICE_OPTIONS,
+    ApiEncoder,
+    EmbeddingResponse,
+    checked_url,
+    limits_from,
+    parse_response,
+    positive_option,
+    retry_policy_from,
+)
+from equipoise.models.backends.api_retry import (
+    RequestFailedError,
+    RequestFailure,
+    RetryPolicy,
+    api_key_from_env,
+    classify_error,
+    missing_api_key_error,
+)
+from equipoise.models.encoder import ModelCard
+from equipoise.types import Role, require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.registry import ModelSpec
+
+OPTIONS = (*SERVICE_OPTIONS, "base_url", "api_version", "dimensions", "encoding", "key_env")
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+DEFAULT_MODEL = "text-embedding-3-small"
+CONNECT_SECONDS = 10.0
+NO_KEY = "none"
+
+SIZES = {
+    "text-embedding-3-small": (1536, 8191),
+    "text-embedding-3-large": (3072, 8191),
+    "text-embedding-ada-002": (1536, 8191),
+}
+"""Dimensions and longest input of OpenAI's own models."""
+
+
+class OpenAIEncoder(ApiEncoder):
+    """A model at a server that speaks the OpenAI protocol."""
+
+    def __init__(self, client: Any, spec: ModelSpec, card: ModelCard, identity: str, patience: RetryPolicy) -> None:
+        super().__init__(
+            card, identity, limits=limits_from(spec), patience=patience, price=positive_option(spec, "price")
+        )
+        self._client = client
+        self._request: dict[str, Any] = {
+            "model": spec.name or DEFAULT_MODEL,
+            "encoding_format": spec.options.get("encoding", "base64"),
+        }
+        if spec.count("dimensions"):
+            self._request["dimensions"] = spec.count("dimensions")
+
+    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
+        """One request, checked."""
+        refusal: RequestFailure
+        try:
+            # The JSON itself: the SDK's own objects turn true into 1.0.
+            reply = self._client.embeddings.with_raw_response.create(input=list(texts), **self._request)
+            answer = reply.http_response.json()
+        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+            refusal = classify_error(error)
+        else:
+            usage = _member(answer, "usage")
+            tokens = _member(usage, "total_tokens") or _member(usage, "prompt_tokens")
+            return parse_response(_member(answer, "data"), len(texts), dims, tokens)
+        raise RequestFailedError(refusal)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncoder:
+    """The model of an ``openai:`` spec; no request is made."""
+    key = api_key_from_env(*_key_names(spec))
+    url = _base_url(spec)
+    client = _client(spec, url, key)
+    name = spec.name or DEFAULT_MODEL
+    dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(OPENAI_BASE_URL) else (None, None)
+    asked = spec.count("dimensions")
+    card = ModelCard(
+        name=name,
+        spec=str(spec),
+        dims=asked or dims,
+        max_tokens=max_tokens,
+        licence="proprietary" if _host(url) == _host(OPENAI_BASE_URL) else "",
+        origin=_host(url),
+        note="the server may change the model behind a name",
+    )
+    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={asked or ''}"]
+    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
+    return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _key_names(spec: ModelSpec) -> list[str]:
+    """The variables that may hold the key, in this order."""
+    own = spec.options.get("key_env")
+    if own:
+        return [own]
+    return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
+
+
+def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
+    """The SDK's client; its own retries are off, since ours know more of the answer."""
+    azure = "api_version" in spec.options
+    if key is None and (azure or "key_env" in spec.options or _host(url) == _host(OPENAI_BASE_URL)):
+        raise missing_api_key_error(_host(url), *_key_names(spec))
+    engine = require_extra("openai", extra="openai")
+    seconds = positive_option(spec, "timeout") or 60.0
+    shared = {
+        "api_key": key or NO_KEY,
+        "max_retries": 0,
+        "timeout": engine.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+    }
+    if azure:
+        return engine.AzureOpenAI(azure_endpoint=url, api_version=spec.options["api_version"], **shared)
+    return engine.OpenAI(base_url=url, **shared)
+
+
+def _base_url(spec: ModelSpec) -> str:
+    """Where the server is: the option, the environment, or OpenAI."""
+    given = spec.options.get("base_url")
+    fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
+    return checked_url((given or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

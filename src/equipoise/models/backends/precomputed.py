@@ -1,0 +1,168 @@
+"""``vectors:``: vectors that were computed elsewhere, looked up by text or id. No text gets a made-up one.
+
+An .npz file holds the matrix and its keys; an .npy file has its keys in a text file beside it, one a line; a
+parquet file has a column of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, ShapeError
+from equipoise.io.arrays import read_array, read_matrix
+from equipoise.io.tables import check_parquet
+from equipoise.io.text import open_text
+from equipoise.models.backends.model_files import sha256_of
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.registry import ModelSpec, as_path
+from equipoise.types import Role, require_extra
+
+OPTIONS = ("ids", "key", "column")
+_MATRICES = ("vectors", "embeddings", "vector", "embedding", "arr_0")
+_KEYS = ("texts", "ids", "text", "id", "keys", "arr_1")
+
+Matrix = NDArray[Any]
+
+
+class PrecomputedEncoder(LocalEncoder):
+    """A table of vectors by key."""
+
+    block_texts = 65_536
+    cacheable = False
+
+    def __init__(self, matrix: Matrix, places: dict[str, int], card: ModelCard) -> None:
+        self.card = card
+        self.identity = f"vectors {card.revision}"
+        self._matrix = matrix
+        self._places = places
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """The stored vector of each text; a text without one is an error."""
+        try:
+            places = [self._places[text] for text in texts]
+        except KeyError as error:
+            key = str(error.args[0])
+            shown = key if len(key) <= 80 else f"{key[:80]}..."
+            raise InputError(
+                f"{self.card.name} holds no vector for {shown!r}",
+                hint=f"it has {len(self._places):,} keys, the first is {next(iter(self._places))[:80]!r}",
+            ) from None
+        return EncodedBatch(self._matrix[places].astype(np.float32), None)
+
+
+def load(spec: ModelSpec) -> Encoder:
+    """Read the file; keys must be unique, and as many as there are rows."""
+    path = as_path(spec.name)
+    readers = {".npy": _npy, ".npz": _npz, ".parquet": _parquet}
+    if path.suffix.casefold() not in readers:
+        raise ParameterError(f"vectors: cannot read {spec.name!r}", hint="name an .npy, .npz or .parquet file")
+    matrix, keys = readers[path.suffix.casefold()](path, spec)
+    if len(keys) != len(matrix):
+        raise ShapeError(f"{path} has {len(matrix)} vectors for {len(keys)} keys", hint="there must be as many")
+    places = {key: place for place, key in enumerate(keys)}
+    if len(places) != len(keys):
+        again = next(key for place, key in enumerate(keys) if places[key] != place)
+        raise DuplicateError(f"{path} has the key {again[:80]!r} more than once", hint="keep one of them")
+    card = ModelCard(
+        path.name,
+        str(spec),
+        dims=matrix.shape[1],
+        origin=f"file {path}",
+        revision=f"sha256:{sha256_of(path)}",
+        note=f"{len(keys):,} vectors",
+    )
+    return PrecomputedEncoder(matrix, places, card)
+
+
+def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
+    names = _members(path)
+    column = spec.options.get("column") or _found(path, names, _MATRICES, "vectors")
+    matrix = read_matrix(f"{path}:{column}")
+    if "ids" in spec.options:
+        return matrix, _lines(as_path(spec.options["ids"]))
+    key = spec.options.get("key") or _found(path, names, _KEYS, "texts or ids")
+    return matrix, [str(each) for each in read_array(f"{path}:{key}", ndim=1).tolist()]
+
+
+def _members(path: Path) -> list[str]:
+    try:
+        with ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except (OSError, BadZipFile) as error:
+        read_array(path)  # says what is wrong with the file
+        raise FormatError(f"{path} is not a readable .npz file: {error}") from error
+
+
+def _npy(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
+    matrix = read_matrix(path)
+    given = spec.options.get("ids")
+    beside = [as_path(given)] if given else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
+    found = next((each for each in beside if each.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"{path} has no keys beside it: {beside[0]} is not there",
+            hint="write vectors:FILE.npy,ids=KEYS.txt, one key a line",
+        )
+    return matrix, _lines(found)
+
+
+def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
+    engine = require_extra("pyarrow.parquet", extra="parquet")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", hint="check the path")
+    try:
+        schema = list(engine.read_schema(path).names)
+        key = spec.options.get("key") or _found(path, schema, _KEYS, "texts or ids")
+        column = spec.options.get("column") or _found(path, schema, _MATRICES, "vectors")
+        check_parquet(path)
+        table = engine.read_table(path, columns=[key, column])
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it cut off?") from error
+    keys = [str(each) for each in table.column(key).to_pylist()]
+    return _stacked(path, column, table.column(column).combine_chunks()), keys
+
+
+def _stacked(path: Path, column: str, lists: Any) -> Matrix:
+    """A column of lists as a matrix, without a Python object a number."""
+    lengths = set(lists.value_lengths().to_pylist())
+    if len(lengths) != 1 or None in lengths or 0 in lengths:
+        raise ShapeError(f"the vectors in {column} of {path} differ in length", hint="each row needs one vector")
+    flat = lists.flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat, dtype=np.float32).reshape(len(lists), -1)
+
+
+def _lines(path: Path) -> list[str]:
+    """One key a line; a JSON list where the file is called .json."""
+    text = open_text(path).text
+    if path.suffix == ".json":
+        from equipoise.io.json import parse_json
+
+        found = parse_json(open_text(path))
+        if not isinstance(found, list):
+            raise FormatError(f"{path} is no JSON list of keys")
+        return [str(each) for each in found]
+    return list(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Lines as files have them: only line feeds end one, since keys may hold other separators."""
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return (line.removesuffix("\r") for line in lines)
+
+
+def _found(path: Path, names: Sequence[str], usual: Sequence[str], what: str) -> str:
+    found = next((name for name in usual if name in names), None)
+    if found is None:
+        raise InputError(
+            f"{path} has no {what} under the usual names: it holds {', '.join(names)}",
+            hint="say which with column=NAME (the vectors) and key=NAME (texts or ids)",
+        )
+    return found

@@ -1,0 +1,303 @@
+"""``cross-encoder:``: a model that reads query and document together, through sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
+from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
+from equipoise.models.backends.sentence_transformers import (
+    hub_revision,
+    suppress_hub_output,
+    torch_threads,
+    weights_digest,
+)
+from equipoise.models.encode_texts import token_batches
+from equipoise.models.encoder import ModelCard, Vectors
+from equipoise.models.quantize import l2_normalize
+from equipoise.models.registry import BY_ALIAS, ModelSpec
+from equipoise.models.rerank import Reranker
+from equipoise.models.retriever import content_fingerprint
+from equipoise.types import Floats, require_extra
+
+OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
+BATCH = 32
+
+
+class CrossEncoderReranker(Reranker):
+    """The logit of a model with one label. A sigmoid would round the best ones to the same 1.0."""
+
+    def __init__(self, model: Any, card: ModelCard, *, batch: int = BATCH, threads: int = 1) -> None:
+        labels = int(model.num_labels)
+        if labels != 1:
+            raise InputError(
+                f"{card.name} has {labels} labels; a reranker gives one number",
+                hint="use a model that was trained to rank",
+            )
+        self._model, self._card, self._batch, self._threads = model, card, batch, threads
+
+    @classmethod
+    def from_spec(cls, spec: ModelSpec) -> CrossEncoderReranker:
+        """From ``cross-encoder:NAME`` on the hub or ``cross-encoder:FOLDER``."""
+        for option in spec.options:
+            if option not in OPTIONS:
+                hint = did_you_mean(option, OPTIONS) or f"the options are {', '.join(OPTIONS)}"
+                raise ParameterError(f"cross-encoder: has no option {option!r}", hint=hint)
+        spec.check_values()
+        if not spec.name:
+            raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
+        path = Path(spec.name).expanduser()
+        local = path.exists() or spec.name.startswith(("/", ".", "~"))
+        revision = ""
+        if local:
+            folder = ModelFolder.open(path)
+            folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
+            revision = weights_digest(folder)
+        model = _loaded(spec, str(path) if local else spec.name, local)
+        card = ModelCard(
+            path.name if local else spec.name,
+            str(spec),
+            max_tokens=model.max_seq_length,
+            origin=f"folder {path}" if local else "Hugging Face hub",
+            revision=revision or hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}"),
+        )
+        return cls(model, card, batch=spec.count("batch") or BATCH, threads=spec.count("threads") or 1)
+
+    @property
+    def card(self) -> ModelCard:
+        """What is known of the model."""
+        return self._card
+
+    @property
+    def fingerprint(self) -> str:
+        """The weights and the window."""
+        card = self._card
+        return content_fingerprint("cross-encoder 1", card.revision, str(card.max_tokens))
+
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """One query at a time."""
+        return self.score_many([query], [documents])[0]
+
+    def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
+        """All pairs in one run of batches; the library puts alike lengths together."""
+        pairs = [(query, text) for query, own in zip(queries, documents, strict=True) for text in own]
+        if not pairs:
+            return [np.empty(0) for _ in queries]
+        torch = require_extra("torch", extra="st")
+        with torch_threads(self._threads):
+            logits = self._model.predict(
+                pairs, batch_size=self._batch, show_progress_bar=False, activation_fn=torch.nn.Identity()
+            )
+        scores = np.asarray(logits, dtype=np.float64).reshape(len(pairs))
+        return np.split(scores, np.cumsum([len(own) for own in documents])[:-1])
+
+
+def _loaded(spec: ModelSpec, name: str, local: bool) -> Any:
+    engine = require_extra("sentence_transformers", extra="st")
+    try:
+        with suppress_hub_output(not local):
+            model = engine.CrossEncoder(
+                name,
+                device=spec.options.get("device", "cpu"),
+                revision=spec.options.get("revision"),
+                trust_remote_code=spec.flag("trust_remote_code", False),
+            )
+    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if local:
+            raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
+        raise MissingExtraError(
+            f"{name} could not be loaded from the hub: {reason}",
+            hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
+        ) from error
+    if (max_tokens := spec.count("max_tokens")) is not None:
+        model.max_seq_length = max_tokens
+    return model
+
+
+# ``maxsim:``: late interaction. Every token of the query looks for its nearest token in the document.
+
+_CHARACTERS_AT_ONCE = 1 << 21
+"""Documents whose token vectors are held at a time: some 500,000 tokens, under a GB for 384 dimensions."""
+
+
+class TokenEncoder(Protocol):
+    """What late interaction needs of a model: a vector for each token of a text, without special tokens."""
+
+    card: ModelCard
+    identity: str
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """One array (tokens, dims) a text."""
+
+
+class MaxSimReranker(Reranker):
+    """The mean over the query's tokens of the largest cosine with a token of the document; in [-1, 1]."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self._encoder = encoder
+
+    @classmethod
+    def from_spec(cls, spec: ModelSpec) -> MaxSimReranker:
+        """From ``maxsim:``, which takes MiniLM, or ``maxsim:NAME``."""
+
+        return cls(load_token_encoder(spec))
+
+    @property
+    def card(self) -> ModelCard:
+        """What is known of the model."""
+        facts = self._encoder.card.to_dict()
+        return ModelCard(**{**facts, "name": f"MaxSim of {facts['name']}", "note": "late interaction of tokens"})
+
+    @property
+    def fingerprint(self) -> str:
+        """The model's identity."""
+        return content_fingerprint("maxsim 1", self._encoder.identity)
+
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """One query at a time."""
+        return self.score_many([query], [documents])[0]
+
+    def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
+        """Each distinct document of a group of queries is embedded once."""
+        asked = _units(self._encoder, list(dict.fromkeys(queries)))
+        scores: list[Floats] = []
+        for group in _groups(documents):
+            known = _units(self._encoder, list(dict.fromkeys(text for own in documents[group] for text in own)))
+            for query, own in zip(queries[group], documents[group], strict=True):
+                scores.append(_max_sims(asked[query], [known[text] for text in own]))
+        return scores
+
+
+def _max_sims(query: Vectors, documents: Sequence[Vectors]) -> Floats:
+    """One product with the tokens of all documents, then the maximum over those of each."""
+    if not documents:
+        return np.empty(0)
+    lengths = np.array([len(document) for document in documents])
+    if len(query) == 0:
+        return np.zeros(len(documents))
+    # A document without tokens borrows a zero vector: its cosine with anything is 0.
+    filled = [document if len(document) else np.zeros((1, query.shape[1]), np.float32) for document in documents]
+    starts = np.cumsum(np.maximum(lengths, 1)) - np.maximum(lengths, 1)
+    cosines = query @ np.concatenate(filled).T
+    largest: Any = np.maximum.reduceat(cosines, starts, axis=1)
+    return largest.mean(axis=0, dtype=np.float64)
+
+
+def _units(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vectors]:
+    return (
+        {text: l2_normalize(own) for text, own in zip(texts, encoder.token_vectors(texts), strict=True)}
+        if texts
+        else {}
+    )
+
+
+def _groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
+    """Slices of queries whose documents together are not too long to hold."""
+    start = characters = 0
+    for place, own in enumerate(documents):
+        size = sum(map(len, own))
+        if place > start and characters + size > _CHARACTERS_AT_ONCE:
+            yield slice(start, place)
+            start, characters = place, 0
+        characters += size
+    yield slice(start, len(documents))
+
+
+# A vector for each token of a text, from a sentence-transformers model before it pools.
+
+TOKEN_VECTORS_OPTIONS = ("max_tokens", "threads")
+BATCH_TOKENS = 4096
+
+
+class TorchTokenEncoder:
+    """The last hidden state of a transformer, without its special tokens."""
+
+    def __init__(self, model: Any, card: ModelCard, *, threads: int = 1) -> None:
+        self.card = card
+        self.identity = f"tokens {card.revision} window={card.max_tokens}"
+        self._tokenizer, self._transformer = model.tokenizer, model[0].auto_model
+        self._max_tokens, self._threads = card.max_tokens, threads
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """One array (tokens, dims) a text; what lies beyond the window has no vectors."""
+        torch = require_extra("torch", extra="st")
+        ids = self._tokenizer(
+            list(texts), truncation=self._max_tokens is not None, max_length=self._max_tokens,
+            return_special_tokens_mask=True,
+        )  # fmt: skip
+        special = ids.pop("special_tokens_mask")
+        found: list[Vectors] = [np.empty((0, 0), np.float32)] * len(texts)
+        with torch_threads(self._threads), torch.inference_mode():
+            for batch in token_batches([len(row) for row in ids["input_ids"]], BATCH_TOKENS):
+                padded = self._tokenizer.pad(
+                    {name: [rows[place] for place in batch] for name, rows in ids.items()},
+                    return_tensors="pt",
+                )
+                hidden = self._transformer(**padded).last_hidden_state.float().numpy()
+                for vectors, place in zip(hidden, batch, strict=True):
+                    own = np.flatnonzero(np.array(special[place]) == 0)
+                    found[place] = vectors[own]
+        return found
+
+
+def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
+    """The packaged MiniLM where no other is named, a folder, or a model of the hub."""
+    for option in spec.options:
+        if option not in TOKEN_VECTORS_OPTIONS:
+            hint = did_you_mean(option, TOKEN_VECTORS_OPTIONS) or f"the options are {', '.join(TOKEN_VECTORS_OPTIONS)}"
+            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
+    spec.check_values()
+    minilm = BY_ALIAS["minilm"]
+    if spec.name in ("", minilm.alias, minilm.hub):
+        weights = find_packaged_model("minilm")
+        return _token_vectors_loaded(
+            weights.folder / "model",
+            spec,
+            ModelCard(
+                weights.package.title,
+                f"{spec.kind}:minilm",
+                licence=weights.package.licence,
+                origin=weights.origin,
+                revision=weights.revision,
+            ),
+        )
+    path = Path(spec.name).expanduser()
+    if path.exists() or spec.name.startswith(("/", ".", "~")):
+        folder = ModelFolder.open(path)
+        folder.require_no_code(trusted=False)
+        return _token_vectors_loaded(
+            folder.path,
+            spec,
+            ModelCard(path.name, str(spec), origin=f"folder {path}", revision=weights_digest(folder)),
+        )
+    return _token_vectors_loaded(None, spec, ModelCard(spec.name, str(spec), origin="Hugging Face hub"))
+
+
+def _token_vectors_loaded(folder: Path | None, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
+    engine = require_extra("sentence_transformers", extra="st")
+    try:
+        with suppress_hub_output(folder is None):
+            model = engine.SentenceTransformer(str(folder or spec.name), device="cpu")
+    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if folder is not None:
+            raise InputError(
+                f"the model in {folder} cannot be loaded: {reason}", hint="save the model again"
+            ) from error
+        raise MissingExtraError(
+            f"{spec.name} could not be loaded from the hub: {reason}",
+            hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
+        ) from error
+    max_tokens = spec.count("max_tokens") or model.max_seq_length
+    facts = {
+        **card.to_dict(),
+        "dims": model.get_embedding_dimension(),
+        "max_tokens": max_tokens,
+        "revision": card.revision or hub_revision(model, f"{spec.name}@main"),
+    }
+    return TorchTokenEncoder(model, ModelCard(**facts), threads=spec.count("threads") or 1)

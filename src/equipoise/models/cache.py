@@ -1,0 +1,344 @@
+"""Vectors that were computed once: kept on disk by content, and never computed again.
+
+A vector is found by a digest of the model's identity, the variant of its use (role and prompt), the way it
+is stored and the text itself. Several processes may read and write at once. A damaged row, or a damaged file,
+is noticed and counts as absent; where nothing can be written, work goes on without a cache and a finding
+says so. Nothing here ever fails a run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, ShapeError
+from equipoise.models import cache_storage
+from equipoise.models.cache_storage import CacheSize, Keys, cache_keys
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+    from equipoise.types import Ints
+
+# Amounts of bytes as people write them.
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: ``500 MB`` is 500,000,000 and ``2 GiB`` is 2 * 1024**3.
+
+    >>> parse_bytes("500MB"), parse_bytes("2 GiB"), parse_bytes("4096")
+    (500000000, 2147483648, 4096)
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise ParameterError(f"{text!r} is no amount of bytes", hint="write it like 500MB or 2GiB")
+    number, unit, suffix = match.groups()
+    base = 1024 if (suffix or "").casefold() == "ib" else 1000
+    return int(float(number) * base ** _UNITS[unit.casefold()])
+
+
+def format_bytes(amount: int) -> str:
+    """An amount in the largest unit that leaves a number of at least one.
+
+    >>> format_bytes(999), format_bytes(1_540_000), format_bytes(16 * 1024**3)
+    ('999 B', '1.5 MB', '17.2 GB')
+    """
+    size = float(amount)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+Vector = NDArray[np.float32]
+T = TypeVar("T")
+
+FILE = "vectors.sqlite"
+MAX_BYTES = 16 * 1024**3
+AFTER_PRUNING = 0.9
+"""How full the cache may stay when it prunes itself, so that this happens rarely."""
+
+OFF = "off"
+"""What ``EQUIPOISE_CACHE`` says to have no cache."""
+
+_LEAST_BLOCKS = 8
+"""A small cache has smaller blocks, so that dropping one does not empty it."""
+
+_REFRESH_SECONDS = 60
+_ABANDONED: list[Any] = []
+"""Connections of a parent process: kept alive, since collecting them would close them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHits:
+    """The texts whose vectors were there: their indexes, ascending, and one row for each."""
+
+    places: Ints
+    vectors: Vectors
+
+
+def cache_folder() -> Path:
+    """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
+    given = os.environ.get("EQUIPOISE_CACHE")
+    if given and not is_disabled():
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
+
+
+def is_disabled() -> bool:
+    """Whether ``EQUIPOISE_CACHE=off`` asks for no cache at all."""
+    return os.environ.get("EQUIPOISE_CACHE", "").strip().casefold() == OFF
+
+
+def default_max_bytes() -> int:
+    """The bound that ``EQUIPOISE_CACHE_BYTES`` sets, such as ``50GB``, or 16 GiB."""
+    given = os.environ.get("EQUIPOISE_CACHE_BYTES")
+    return parse_bytes(given) if given else MAX_BYTES
+
+
+class CacheProblem(NamedTuple):
+    """What went wrong with the file of a cache, and what to do."""
+
+    subject: str
+    sentence: str
+    remedy: str
+
+
+class VectorCache:
+    """A store of vectors by content; opened at its first use.
+
+    ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
+    vectors that were not used for longest are dropped. What could not be kept, and why, stands in
+    ``troubles``; ``damaged`` counts the rows that were there and could not be trusted.
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        max_bytes: int | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = Path(path) if path is not None else cache_folder() / FILE
+        self.max_bytes = _bound(default_max_bytes() if max_bytes is None else max_bytes)
+        self.damaged = 0
+        self._clock = clock
+        self._troubles: list[CacheProblem] = []
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        self._process = os.getpid()
+        self._off = False
+        self._names: dict[str, str] = {}
+
+    @classmethod
+    def default(cls) -> VectorCache | None:
+        """The cache that all of this process shares; None where ``EQUIPOISE_CACHE=off`` asks for none."""
+        return None if is_disabled() else _shared(cache_folder() / FILE, default_max_bytes())
+
+    def __repr__(self) -> str:
+        return f"Cache({str(self.path)!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.path, self.max_bytes))
+
+    @property
+    def working(self) -> bool:
+        """False once the file has turned out to be of no use; then nothing is found and nothing kept."""
+        return not self._off
+
+    @property
+    def troubles(self) -> tuple[CacheProblem, ...]:
+        """What went wrong with the file, if anything did."""
+        return tuple(self._troubles)
+
+    def get_many(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> dict[int, Vector]:
+        """The vectors that are there, by the index of their text."""
+        found = self.lookup(identity, variant, texts, dims)
+        return dict(zip(found.places.tolist(), found.vectors, strict=True))
+
+    def lookup(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> CacheHits:
+        """The vectors that are there, as one matrix; a row of another length than ``dims`` is damaged."""
+        keys = cache_keys(identity, variant, texts)
+        nothing = CacheHits(np.empty(0, dtype=np.int64), np.empty((0, dims or 0), dtype=np.float32))
+        return self._guarded(lambda db: self._lookup(db, keys, dims), nothing)
+
+    def put_many(self, identity: str, variant: str, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep the vectors of these texts: all of them or, if the process dies, none.
+
+        A text that is there already keeps its vector.
+        """
+        matrix = np.asarray(vectors, dtype=np.float32)
+        if matrix.ndim != 2 or len(matrix) != len(texts):
+            raise ShapeError(f"{len(texts)} texts were given with vectors of shape {matrix.shape}")
+        if not np.isfinite(matrix).all():
+            raise NotFiniteError("a vector with NaN or infinity is not kept", hint="the model failed on it")
+        keys = cache_keys(identity, variant, texts)
+        first = np.sort(np.unique(keys[:, 0], return_index=True)[1])
+        if matrix.size:
+            self._guarded(lambda db: self._put(db, identity, variant, keys[first], matrix[first]), None)
+
+    def note_name(self, identity: str, name: str) -> None:
+        """Say what people call the model of this identity; kept with the next vectors of it."""
+        if name:
+            self._names[identity] = name
+
+    def size(self) -> CacheSize:
+        """How much is kept, in all and for each model."""
+        return self._guarded(
+            lambda db: cache_storage.cache_size(db, self.max_bytes, cache_storage.disk_bytes(self.path)),
+            CacheSize(0, 0, self.max_bytes),
+        )
+
+    def prune(self, max_bytes: int | None = None) -> int:
+        """Drop what was not used for longest until the file fits the bound; returns the vectors dropped."""
+        bound = self.max_bytes if max_bytes is None else _bound(max_bytes)
+
+        def work(db: sqlite3.Connection) -> int:
+            dropped = cache_storage.evict_least_recent(db, bound)
+            cache_storage.vacuum(db)
+            return dropped
+
+        return self._guarded(work, 0)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._process == os.getpid() and self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # of an object whose settings were refused
+            self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
+        seen = cache_storage.read_rows(db, keys, dims)
+        if not seen.sound.all():
+            damaged = keys[seen.places[~seen.sound], 0]
+            self.damaged += len(damaged)
+            cache_storage.delete_keys(db, damaged)
+        self._touch(db, seen.blocks)
+        places, vectors = (
+            (seen.places, seen.vectors) if seen.sound.all() else (seen.places[seen.sound], seen.vectors[seen.sound])
+        )
+        if (np.diff(places) > 0).all():
+            return CacheHits(places, vectors)
+        order = np.argsort(places)
+        return CacheHits(places[order], vectors[order])
+
+    def _touch(self, db: sqlite3.Connection, blocks: dict[int, cache_storage.BlockInfo]) -> None:
+        """Note that the blocks were used; seldom, so that reading does not turn into writing."""
+        now = int(self._clock())
+        stale = [number for number, shape in blocks.items() if shape.used <= now - _REFRESH_SECONDS]
+        if not stale:
+            return
+        try:
+            cache_storage.mark_used(db, stale, now)
+        except sqlite3.OperationalError as error:
+            if not cache_storage.is_busy(error):
+                raise
+
+    def _put(self, db: sqlite3.Connection, identity: str, variant: str, keys: Keys, matrix: Vectors) -> None:
+        most = max(1, self.max_bytes // _LEAST_BLOCKS)
+        cache_storage.write_rows(db, identity, variant, keys, matrix, int(self._clock()), most)
+        name = self._names.pop(identity, "")
+        if name:
+            cache_storage.name_identity(db, identity, name)
+        if cache_storage.disk_bytes(self.path) > self.max_bytes:
+            self._shrink(db)
+
+    def _shrink(self, db: sqlite3.Connection) -> None:
+        """Make the file fit its bound: drop vectors if they are too many, then free pages and the log."""
+        if cache_storage.used_bytes(db) > self.max_bytes:
+            cache_storage.evict_least_recent(db, int(self.max_bytes * AFTER_PRUNING))
+        cache_storage.vacuum(db)
+
+    def _guarded(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Do the work; a damaged file gives way to a new one, and any other trouble ends the caching."""
+        with self._lock:
+            for attempt in range(2):
+                if self._off:
+                    break
+                try:
+                    return work(self._open())
+                except (sqlite3.Error, OSError, EquipoiseError) as error:
+                    self.close()
+                    if attempt or not cache_storage.is_corrupt(error):
+                        self._switch_off(error)
+                    else:
+                        self._replace_file()
+            return otherwise
+
+    def _open(self) -> sqlite3.Connection:
+        if self._process != os.getpid():
+            # A connection must not cross a fork, and closing it here would drop the parent's locks.
+            _ABANDONED.append(self._connection)
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            self._inode = cache_storage.inode_of(self.path)
+            self._connection = cache_storage.open_database(self.path)
+            self._inode = self._inode or cache_storage.inode_of(self.path)
+        return self._connection
+
+    def _replace_file(self) -> None:
+        try:
+            aside = cache_storage.quarantine_file(self.path, self._inode)
+        except OSError as error:
+            self._switch_off(error)
+            return
+        if aside is not None:
+            self._complain(
+                f"the file was damaged; it was moved to {aside.name} and a new one begun",
+                f"remove {aside} once it is of no more interest",
+            )
+
+    def _switch_off(self, error: Exception) -> None:
+        self._off = True
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        remedy = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
+        if isinstance(error, EquipoiseError) and error.hint:
+            remedy = error.hint
+        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", remedy)
+
+    def _complain(self, sentence: str, remedy: str) -> None:
+        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, remedy))
+
+
+@cache
+def _shared(path: Path, max_bytes: int) -> VectorCache:
+    """One cache a file and bound; closed when the process ends."""
+    kept = VectorCache(path, max_bytes)
+    atexit.register(kept.close)
+    return kept
+
+
+def _bound(max_bytes: int) -> int:
+    if max_bytes < 0:
+        raise ParameterError(f"a cache of {max_bytes} bytes cannot be", hint="max_bytes is 0 or more")
+    return max_bytes

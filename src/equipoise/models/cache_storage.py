@@ -1,0 +1,486 @@
+"""What stands in the cache's database: an index from keys to places, and blocks of packed vectors."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import StoreError
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+    from equipoise.types import Bools, Ints
+
+# The file of the cache: one SQLite database, opened, checked, and moved aside when it is damaged.
+
+BUSY_SECONDS = 30.0
+FORMAT = 1
+APPLICATION = 0x45515643  # "EQVC": tells our files from other programs' databases
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+# Files that were begun without names get the table with the first of them.
+NAMES = "CREATE TABLE IF NOT EXISTS names (identity TEXT PRIMARY KEY, name TEXT NOT NULL)"
+
+# Bodies stand apart from their blocks: whoever marks a block as used would rewrite its whole row.
+SCHEMA = f"""
+CREATE TABLE spaces (id INTEGER PRIMARY KEY, identity TEXT NOT NULL, variant TEXT NOT NULL,
+                     UNIQUE (identity, variant));
+CREATE TABLE blocks (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, vectors INTEGER NOT NULL,
+                     dims INTEGER NOT NULL, used INTEGER NOT NULL);
+CREATE TABLE bodies (block INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE entries (key INTEGER PRIMARY KEY, slot INTEGER NOT NULL);
+{NAMES};
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {FORMAT};
+"""
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open the database, made if there is none; raises ``sqlite3.Error``, OSError or ``StoreError``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=16
+    )
+    try:
+        _patiently(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _patiently(connection: sqlite3.Connection, path: Path) -> None:
+    """Prepare the file; SQLite does not wait by itself while another process turns the log on."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            _prepare(connection, path)
+            return
+        except sqlite3.OperationalError as error:
+            if code_of(error) not in _BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # In this order: tables and mark are committed together, so whoever sees the tables sees the mark after.
+    (made,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if made and application != APPLICATION:
+        raise StoreError(f"{path} is a database of another program", hint="set EQUIPOISE_CACHE to another folder")
+    if not made:
+        connection.execute("PRAGMA page_size = 16384")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    if not made:
+        _create(connection)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT:
+        raise StoreError(
+            f"{path} was written by another version of equipoise (format {version}, not {FORMAT})",
+            hint="set EQUIPOISE_CACHE to another folder, or remove the file",
+        )
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    with transaction(connection):
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in SCHEMA.split(";"):
+                connection.execute(statement)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """One transaction that holds the write lock from its start; all of it happens, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def is_corrupt(error: BaseException) -> bool:
+    """Whether the file itself is broken, rather than busy, full or out of reach."""
+    return isinstance(error, sqlite3.Error) and code_of(error) in _DAMAGED
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else held the file for longer than we waited."""
+    return code_of(error) in _BUSY
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """The primary result code of SQLite; -1 where the error did not come from it."""
+    return getattr(error, "sqlite_errorcode", -1) & 0xFF
+
+
+def inode_of(path: Path) -> int | None:
+    """Which file stands at the path now; None when there is none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
+def quarantine_file(path: Path, inode: int | None) -> Path | None:
+    """Rename a damaged database and its log; None when another process has done so already.
+
+    The log goes first: beside a new database it would be read as that one's.
+    """
+    target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+    with _alone(path) as held:
+        if held is None or not held == inode == inode_of(path):
+            return None
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                os.replace(f"{path}{suffix}", f"{target}{suffix}")
+    return target
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[int | None]:
+    """The inode of the file at the path, while no other process may move that file; None when there is none.
+
+    Whoever waits here for the damaged file finds, when its turn comes, that another one stands at the path.
+    """
+    try:
+        held = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        with suppress(ImportError):  # no such locks on Windows, where an open file cannot be renamed anyway
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield os.fstat(held).st_ino
+    finally:
+        os.close(held)
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something."""
+    page, count, free = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
+    )
+    return int(page * (count - free))
+
+
+def disk_bytes(path: Path) -> int:
+    """What the database and its log take up on the disk."""
+    total = 0
+    for each in (str(path), f"{path}-wal"):
+        with suppress(OSError):
+            total += os.stat(each).st_size
+    return total
+
+
+def vacuum(connection: sqlite3.Connection) -> None:
+    """Return free pages to the file system, and empty the log."""
+    # A script is stepped to its end; execute() would stop after the first page.
+    connection.executescript("PRAGMA incremental_vacuum")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+# A block of the cache: some hundred vectors packed into one blob, each row under its own checksum.
+
+STORED = np.dtype("<f4")
+DIGEST = 16
+_CRC = np.dtype("<u4")
+
+Keys = NDArray[np.int64]
+"""One row a text: its digest, read as two integers. The first is what the cache looks it up by."""
+
+
+def cache_keys(identity: str, variant: str, texts: Sequence[str]) -> Keys:
+    """The digests of texts under a model and a variant of its use; any other word gives other digests.
+
+    >>> one, other = cache_keys("m", "query", ["a"]), cache_keys("m", "document", ["a"])
+    >>> bool((one == cache_keys("m", "query", ["a"])).all()), bool((one == other).any())
+    (True, False)
+    """
+    fields = "".join(f"{len(field)}:{field}" for field in (identity, variant, str(STORED)))
+    prefix = blake2b(fields.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
+    digests = [blake2b(prefix + text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest() for text in texts]
+    return np.frombuffer(b"".join(digests), dtype="<i8").reshape(-1, 2).astype(np.int64, copy=False)
+
+
+def pack_block(keys: Keys, vectors: Vectors) -> bytes:
+    """Digests, checksums and little-endian float32 rows, one after the other."""
+    names = np.ascontiguousarray(keys, dtype="<i8")
+    rows = np.ascontiguousarray(vectors, dtype=STORED)
+    return b"".join([names.tobytes(), _checksums(names, rows).tobytes(), rows.tobytes()])
+
+
+def unpack_block(body: bytes, rows: int, dims: int, places: Ints, keys: Keys) -> tuple[Vectors, Bools]:
+    """The vectors at these places of a block, and which of them are what they should be.
+
+    A row is refused when it bears another digest, fails its checksum or is not finite; all of them are when
+    the block has another length than its shape demands.
+    """
+    if len(body) != block_nbytes(rows, dims) or places.max(initial=0) >= rows:
+        return np.zeros((len(places), dims), dtype=np.float32), np.zeros(len(places), dtype=np.bool_)
+    names = np.frombuffer(body, dtype="<i8", count=2 * rows).reshape(rows, 2)[places]
+    checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST * rows)[places]
+    vectors = np.frombuffer(body, dtype=STORED, offset=(DIGEST + _CRC.itemsize) * rows)
+    chosen = vectors.reshape(rows, dims)[places]
+    sound = (names == keys).all(axis=1) & (checksums == _checksums(names, chosen))
+    return chosen.astype(np.float32, copy=False), sound & np.isfinite(chosen).all(axis=1)
+
+
+def block_nbytes(rows: int, dims: int) -> int:
+    """The length of a block of this shape."""
+    return rows * (DIGEST + _CRC.itemsize + dims * STORED.itemsize)
+
+
+def _checksums(names: NDArray[np.int64], rows: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Each row's CRC-32 over its digest and its values, so that neither can be swapped for another's."""
+    crc = zlib.crc32
+    return np.array(
+        [crc(row, crc(name)) for name, row in zip(names, rows, strict=True)],
+        dtype=_CRC,
+    )
+
+
+_BLOCK_BYTES = 512 * 1024  # large enough to read fast, small enough to be read for one vector
+_PLACES = 1 << 16
+_PARAMETERS = 900
+_ABSENT = -1
+
+
+class BlockInfo(NamedTuple):
+    """What is known of a block without reading it; ``used`` is when, in seconds."""
+
+    vectors: int
+    dims: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRows:
+    """Every key that the index knows: its index among those asked for, its row, and whether to trust it."""
+
+    places: Ints
+    vectors: Vectors
+    sound: Bools
+    blocks: dict[int, BlockInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCacheSize:
+    """What one model, used in one way, takes up."""
+
+    identity: str
+    variant: str
+    vectors: int
+    bytes: int
+    name: str = ""
+    """The model as people know it, where that was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """How much is kept: vectors, bytes of the file in use, the bound, and the share of each model.
+
+    ``file_bytes`` is what the file and its log take up on the disk, room for more vectors included.
+    """
+
+    vectors: int
+    bytes: int
+    max_bytes: int
+    file_bytes: int = 0
+    spaces: tuple[ModelCacheSize, ...] = field(default=(), repr=False)
+
+
+def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRows:
+    """Look the keys up. Without ``dims``, the length that most rows have is taken for the right one."""
+    slots = _slots(db, keys[:, 0])
+    where = np.flatnonzero(slots != _ABSENT)
+    where = where[np.argsort(slots[where], kind="stable")]
+    slots = slots[where]
+    numbers = slots // _PLACES
+    blocks = _shapes(db, np.unique(numbers))
+    width = _commonest_dims(blocks) if dims is None else dims
+    vectors = np.empty((len(where), width), dtype=np.float32)
+    sound = np.zeros(len(where), dtype=np.bool_)
+    for start, end in _stretches(numbers):
+        number = int(numbers[start])
+        shape = blocks.get(number)
+        if shape is not None and shape.dims == width:
+            vectors[start:end], sound[start:end] = unpack_block(
+                _body(db, number), shape.vectors, width, slots[start:end] % _PLACES, keys[where[start:end]]
+            )
+    return CachedRows(where, vectors, sound, blocks)
+
+
+def write_rows(
+    db: sqlite3.Connection,
+    identity: str,
+    variant: str,
+    keys: Keys,
+    vectors: Vectors,
+    now: int,
+    block_bytes: int = _BLOCK_BYTES,
+) -> None:
+    """Add the vectors whose keys are not there yet, in one transaction; no block exceeds ``block_bytes``."""
+    with transaction(db):
+        new = _slots(db, keys[:, 0]) == _ABSENT
+        keys, vectors = keys[new], vectors[new]
+        if not len(keys):
+            return
+        space = _space(db, identity, variant)
+        step = max(1, min(_PLACES, min(block_bytes, _BLOCK_BYTES) // block_nbytes(1, vectors.shape[1])))
+        for start in range(0, len(keys), step):
+            _write_block(db, space, keys[start : start + step], vectors[start : start + step], now)
+
+
+def delete_keys(db: sqlite3.Connection, keys: Ints) -> None:
+    """Take keys out of the index, so that they can be written again."""
+    with transaction(db):
+        db.executemany("DELETE FROM entries WHERE key = ?", ((key,) for key in keys.tolist()))
+
+
+def mark_used(db: sqlite3.Connection, numbers: list[int], now: int) -> None:
+    """Note that these blocks were used."""
+    with transaction(db):
+        db.executemany("UPDATE blocks SET used = ? WHERE id = ?", ((now, number) for number in numbers))
+
+
+def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
+    """Remember what people call this model."""
+    with transaction(db):
+        db.execute(NAMES)
+        db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (_storable(identity), _storable(name)))
+
+
+def evict_least_recent(db: sqlite3.Connection, bound: int) -> int:
+    """Delete the blocks that were not used for longest until the rest fits; returns the vectors dropped."""
+    total = 0
+    while used_bytes(db) > bound and (dropped := _drop_excess(db, bound)) is not None:
+        total += dropped
+    return total
+
+
+def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
+    """One round of it: blocks that share pages free fewer bytes than they have. None if there were none."""
+    with transaction(db):
+        excess = used_bytes(db) - bound
+        doomed: list[tuple[int]] = []
+        oldest = db.execute(
+            "SELECT blocks.id, coalesce(length(body), 0) FROM blocks LEFT JOIN bodies ON block = blocks.id"
+            " ORDER BY used, blocks.id"
+        )
+        for number, length in oldest:
+            if excess <= 0:
+                break
+            doomed.append((number,))
+            excess -= length
+        oldest.close()
+        db.executemany("DELETE FROM blocks WHERE id = ?", doomed)
+        db.executemany("DELETE FROM bodies WHERE block = ?", doomed)
+        db.execute("DELETE FROM spaces WHERE id NOT IN (SELECT space FROM blocks)")
+        dropped = db.execute(f"DELETE FROM entries WHERE slot / {_PLACES} NOT IN (SELECT id FROM blocks)")
+        return dropped.rowcount if doomed else None
+
+
+def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> CacheSize:
+    """How much is kept, in all and for each model, the largest first."""
+    named = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'names'").fetchone()[0]
+    names = dict(db.execute("SELECT identity, name FROM names")) if named else {}
+    rows = db.execute(
+        "SELECT identity, variant, sum(vectors), sum(length(body)) FROM spaces"
+        " JOIN blocks ON space = spaces.id JOIN bodies ON block = blocks.id"
+        " GROUP BY spaces.id ORDER BY 4 DESC, 1, 2"
+    ).fetchall()
+    (vectors,) = db.execute("SELECT count(*) FROM entries").fetchone()
+    spaces = tuple(
+        ModelCacheSize(identity, variant, count, size, names.get(identity, ""))
+        for identity, variant, count, size in rows
+    )
+    return CacheSize(vectors, used_bytes(db), max_bytes, file_bytes, spaces)
+
+
+def _slots(db: sqlite3.Connection, keys: Ints) -> Ints:
+    """Where each key's vector lies, block and place in one number."""
+    wanted = keys.tolist()
+    found: dict[int, int] = {}
+    for chunk in _chunks(wanted):
+        marks = ",".join("?" * len(chunk))
+        found.update(db.execute(f"SELECT key, slot FROM entries WHERE key IN ({marks})", chunk))
+    return np.array([found.get(key, _ABSENT) for key in wanted], dtype=np.int64)
+
+
+def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
+    shapes: dict[int, BlockInfo] = {}
+    for chunk in _chunks(numbers.tolist()):
+        query = f"SELECT id, vectors, dims, used FROM blocks WHERE id IN ({','.join('?' * len(chunk))})"
+        shapes.update({number: BlockInfo(*rest) for number, *rest in db.execute(query, chunk)})
+    return shapes
+
+
+def _body(db: sqlite3.Connection, number: int) -> bytes:
+    """The bytes of a block; none where it has gone."""
+    row = db.execute("SELECT body FROM bodies WHERE block = ?", (number,)).fetchone()
+    return row[0] if row is not None and isinstance(row[0], bytes) else b""
+
+
+def _space(db: sqlite3.Connection, identity: str, variant: str) -> int:
+    """The number of a model and a variant; it only serves to say what takes up the room."""
+    words = (_storable(identity), _storable(variant))
+    db.execute("INSERT OR IGNORE INTO spaces (identity, variant) VALUES (?, ?)", words)
+    query = "SELECT id FROM spaces WHERE identity = ? AND variant = ?"
+    return int(db.execute(query, words).fetchone()[0])
+
+
+def _storable(word: str) -> str:
+    """Half surrogates cannot be stored as text."""
+    return word.encode("utf-8", "backslashreplace").decode()
+
+
+def _write_block(db: sqlite3.Connection, space: int, keys: Keys, vectors: Vectors, now: int) -> None:
+    count, dims = vectors.shape
+    (number,) = db.execute(
+        "INSERT INTO blocks (space, vectors, dims, used) VALUES (?, ?, ?, ?) RETURNING id",
+        (space, count, dims, now),
+    ).fetchone()
+    db.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, pack_block(keys, vectors)))
+    slots = range(number * _PLACES, number * _PLACES + count)
+    db.executemany("INSERT INTO entries VALUES (?, ?)", zip(keys[:, 0].tolist(), slots, strict=True))
+
+
+def _commonest_dims(blocks: dict[int, BlockInfo]) -> int:
+    votes: dict[int, int] = {}
+    for shape in blocks.values():
+        votes[shape.dims] = votes.get(shape.dims, 0) + shape.vectors
+    return max(votes, key=lambda dims: (votes[dims], dims), default=0)
+
+
+def _chunks(values: list[int]) -> Iterator[list[int]]:
+    """Pieces that fit into one statement."""
+    for start in range(0, len(values), _PARAMETERS):
+        yield values[start : start + _PARAMETERS]
+
+
+def _stretches(values: Ints) -> Iterator[tuple[int, int]]:
+    """Start and end of each stretch of equal values."""
+    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    yield from ((start, end) for start, end in pairwise(edges) if end > start)

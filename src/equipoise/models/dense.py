@@ -1,0 +1,277 @@
+"""A model that embeds, as a retriever: documents and queries become vectors, and a geometry compares them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.geometry.search import Neighbors, nearest_neighbors, score_blocks
+from equipoise.geometry.spaces import Cosine
+from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.encoder import ModelCard, Vectors
+from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint
+from equipoise.models.stores import open_store
+from equipoise.models.stores.base import VectorStore, without_secrets
+from equipoise.models.stores.ingest import Block, ingest
+from equipoise.models.stores.recall import IndexRecall, index_recall
+from equipoise.types import Ints, Role
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import Geometry
+    from equipoise.models.embedder import Embedder
+
+
+def dense_retriever(
+    system: object,
+    *,
+    geometry: Any = None,
+    store: str | VectorStore | None = None,
+    cache: Any = None,
+    threads: int = 1,
+    **options: object,
+) -> DenseRetriever:
+    """A retriever from whatever ``embedder`` takes; ``geometry`` and ``store`` may be options of the spec."""
+    from equipoise.models.embedder import Embedder, embedder
+
+    if isinstance(system, Embedder):
+        if options:
+            raise ParameterError(
+                f"{system.card.spec} is made already and takes no options",
+                hint="give the options with a spec",
+            )
+        return DenseRetriever(system, geometry or "cosine", store=store, threads=threads)
+    if isinstance(system, str | ModelSpec):
+        spec = parse_spec(system) if isinstance(system, str) else system
+        geometry = geometry or spec.options.get("geometry")
+        store = store if store is not None else spec.options.get("store")
+        own = {name: value for name, value in spec.options.items() if name not in ("geometry", "store")}
+        # What was typed may hold the password of a store.
+        system = ModelSpec(spec.kind, spec.name, own, "" if "store" in spec.options else spec.text)
+    model = embedder(system, cache=cache, threads=threads, **options)
+    return DenseRetriever(model, geometry or "cosine", store=store, threads=threads)
+
+
+class DenseRetriever(Retriever):
+    """An embedder and a geometry; search is exact, unless a store is named whose index is not."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        geometry: str | Geometry = "cosine",
+        *,
+        store: str | VectorStore | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.embedder = embedder
+        self.geometry = geometry_of(geometry)
+        self.store = store
+        self._threads = threads
+
+    @property
+    def card(self) -> ModelCard:
+        """The model's card; the spec names the geometry where it is not the cosine, and the store."""
+        card = self.embedder.card
+        further = "" if isinstance(self.geometry, Cosine) else f",geometry={self.geometry.name}"
+        if self.store is not None:
+            further += f",store={self._store_name()}"
+        return ModelCard(**{**card.to_dict(), "spec": f"{card.spec}{further}"}) if further else card
+
+    @property
+    def fingerprint(self) -> str:
+        """The model's own with the geometry, and with the store, whose index may miss documents."""
+        store = () if self.store is None else (f"store {self._store_name()}",)
+        return content_fingerprint("dense 1", self.embedder.fingerprint, repr(self.geometry), *store)
+
+    @property
+    def scale(self) -> ScoreScale:
+        """Cosines can be added to others; other surrogates only order."""
+        return ScoreScale.COSINE if isinstance(self.geometry, Cosine) else ScoreScale.ORDER
+
+    def fit(self, documents: Iterable[str]) -> FittedDenseRetriever:
+        """Embed the documents, and put them into the store where there is one."""
+        texts = check_nonempty_texts(documents, "documents")
+        indexed = None if self.store is None else self._opened(self.store, texts)
+        vectors = self.embedder.embed(texts, role=Role.DOCUMENT)
+        if indexed is not None:
+            indexed.fill(vectors, texts)
+        return FittedDenseRetriever(self.embedder, vectors, self.geometry, self._threads, indexed)
+
+    def _opened(self, store: str | VectorStore, texts: Sequence[str]) -> StoreIndex:
+
+        model = self.embedder
+        return StoreIndex.open(store, texts, dims=model.dims, geometry=self.geometry, model=model.fingerprint)
+
+    def _store_name(self) -> str:
+
+        return "" if self.store is None else store_label(self.store)
+
+
+class FittedDenseRetriever(FittedRetriever):
+    """The vectors of the documents.
+
+    ``indexed`` is the store that answers ``search``, where one was asked for. ``score_blocks``, and with it
+    every full-depth rank, stays exact: an index gives no ranks beyond what it returns. ``index_recall`` is
+    what an approximate index found of the exact answer, measured at the first search on up to 200 of its
+    queries; None before that, and where search is exact.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        vectors: Vectors,
+        geometry: Geometry,
+        threads: int,
+        indexed: StoreIndex | None = None,
+    ) -> None:
+        self.indexed = indexed
+        self.documents = len(vectors)
+        self.vectors = vectors
+        self._embedder, self._geometry, self._threads = embedder, geometry, threads
+
+    def search(self, queries: Iterable[str], k: int) -> Neighbors:
+        """By tiles of the matrix product, so that no row of all scores need exist; or by the store."""
+        vectors = self._embedder.embed(self.require(queries, k), role=Role.QUERY)
+        if self.indexed is not None:
+            if self.index_recall is None:
+                self.index_recall = self.indexed.recall(vectors, self.vectors, k, self._geometry, self._threads)
+            return self.indexed.search(vectors, k)
+        return nearest_neighbors(vectors, self.vectors, k, geometry=self._geometry, threads=self._threads)
+
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """All scores, from the geometry's own blocks: exact, whatever store answers ``search``."""
+        vectors = self._embedder.embed(queries, role=Role.QUERY)
+        row_bytes = self.documents * np.result_type(vectors, self.vectors).itemsize
+        return score_blocks(vectors, self.vectors, self._geometry, block_bytes=rows * row_bytes)
+
+    def close(self) -> None:
+        """Let go of the store; what lies on a disk or a server stays there."""
+        if self.indexed is not None:
+            self.indexed.store.close()
+
+
+# Documents in a vector store, as a system searches them, and what the store's index loses.
+
+RECALL_QUERIES = 200
+"""So many queries, evenly spread, tell the recall of an index to a percent or so."""
+
+_REMEDY = "delete that collection: the same command makes it anew and fills it"
+
+
+class StoreIndex:
+    """The vectors of some documents in a store; row i of the vectors is document i.
+
+    >>> from equipoise.geometry.spaces import geometry
+    >>> texts, vectors = ["a", "b", "c"], np.eye(3, dtype=np.float32)
+    >>> indexed = StoreIndex.open("memory", texts, dims=3, geometry=geometry("dot"), model="")
+    >>> indexed.fill(vectors, texts)
+    >>> indexed.search(vectors[:1], 2).indices.tolist()
+    [[0, 1]]
+    """
+
+    def __init__(self, store: VectorStore, documents: int) -> None:
+        self.store = store
+        self.sent = 0
+        """How many documents the last ``fill`` has sent."""
+        # Stores settle ties by id: with leading zeros that is the order of the documents.
+        digits = len(str(documents - 1))
+        self.ids = [f"{row:0{digits}}" for row in range(documents)]
+
+    @classmethod
+    def open(
+        cls, store: str | VectorStore, texts: Sequence[str], *, dims: int, geometry: Geometry, model: str
+    ) -> StoreIndex:
+        """An empty store as it is; for a spec, a collection named after model, geometry and documents.
+
+        It is opened before the documents are embedded, so that a wrong name costs nothing.
+        """
+        if isinstance(store, VectorStore):
+            _require_empty(store, dims, geometry)
+            return cls(store, len(texts))
+        name = _collection(model, geometry, texts)
+        return cls(open_store(store, collection=name, dims=dims, geometry=geometry.name), len(texts))
+
+    def fill(self, vectors: Vectors, texts: Sequence[str], watch: Callable[[int], None] | None = None) -> None:
+        """Put the documents in; those that are there from an earlier run are not sent again.
+
+        ``watch`` is told how many are there. A store that goes away meanwhile keeps what it has.
+        """
+
+        def blocks(start: int, size: int) -> Iterator[Block]:
+            for first in range(start, len(texts), size):
+                part = slice(first, first + size)
+                yield first, self.ids[part], vectors[part], texts[part]
+
+        self.sent = ingest(self.store, len(texts), blocks, watch, remedy=_REMEDY)
+
+    def search(self, queries: Vectors, k: int) -> Neighbors:
+        """The store's answer as rows of documents.
+
+        A row that the index left short is filled up with documents that it did not return, in their order,
+        at a score of minus infinity.
+        """
+        hits = self.store.search(queries, k)
+        rows = np.full(hits.ids.shape, -1, dtype=np.int64)
+        found = hits.ids != None  # noqa: E711  (an array of objects, compared one by one)
+        rows[found] = [int(name) for name in hits.ids[found]]
+        for short in np.flatnonzero(~found.all(axis=1)):
+            rows[short] = _filled(rows[short], len(self.ids))
+        return Neighbors(rows, hits.scores)
+
+    def recall(
+        self, queries: Vectors, vectors: Vectors, k: int, geometry: Geometry, threads: int
+    ) -> IndexRecall | None:
+        """Recall@k against exact search, on up to 200 of the queries; None where the store is exact."""
+        if self.store.exact:
+            return None
+        sample = queries[np.unique(np.linspace(0, len(queries) - 1, RECALL_QUERIES).astype(np.int64))]
+        exact = nearest_neighbors(sample, vectors, k, geometry=geometry, threads=threads)
+        return index_recall(self.store, sample, exact, k, ids=self.ids, corpus=vectors)
+
+
+def store_label(store: str | VectorStore) -> str:
+    """A store as a card names it: the spec without a password, the kind of an object.
+
+    >>> store_label("pgvector:postgresql://me:secret@host/db?sslmode=require")
+    'pgvector:postgresql://me@host/db'
+    """
+    if isinstance(store, VectorStore):
+        return store.kind
+    return without_secrets(store)
+
+
+def _collection(model: str, geometry: Geometry, texts: Sequence[str]) -> str:
+    digest = hashlib.sha256(f"{model}\0{geometry!r}\0{len(texts)}".encode())
+    for text in texts:
+        digest.update(hashlib.sha256(text.encode()).digest())
+    return f"equipoise-{digest.hexdigest()[:24]}"
+
+
+def _require_empty(store: VectorStore, dims: int, geometry: Geometry) -> None:
+    if store.dims != dims:
+        raise ParameterError(
+            f"{store.named} cannot take the model's vectors, which have {dims}",
+            hint=f"open the store with dims={dims}",
+        )
+    if store.geometry != geometry.name:
+        raise ParameterError(
+            f"{store.named} compares by {store.geometry}, and the system by {geometry.name}",
+            hint=f"open the store with geometry={geometry.name!r}",
+        )
+    if count := store.count():
+        raise ParameterError(
+            f"{store.named} holds {count:,} vectors already",
+            hint="give an empty collection, or a spec: a system then makes one of its own",
+        )
+
+
+def _filled(row: Ints, documents: int) -> Ints:
+    """The row with its ends taken by the first documents that are not in it."""
+    held = row[row >= 0]
+    others = np.setdiff1d(np.arange(min(documents, 2 * len(row))), held)
+    return np.concatenate([held, others])[: len(row)]

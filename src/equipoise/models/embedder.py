@@ -1,0 +1,298 @@
+"""The model as people use it: texts in, vectors out, whatever engine is behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from equipoise.errors import ParameterError, ShapeError
+from equipoise.models.encode_texts import EncodePass, Progress, check_texts, unique_texts
+from equipoise.models.quantize import VectorPostprocessing
+from equipoise.models.registry import BY_HUB_NAME, HubModel, ModelSpec, load_encoder, parse_spec
+from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
+from equipoise.types import Role
+
+if TYPE_CHECKING:
+    from equipoise.models.cache import VectorCache
+    from equipoise.models.encoder import Encoder, ModelCard, Vectors
+
+_NOT_OF_THE_MODEL = ("threads", "processes", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedStats:
+    """What embedding these texts took.
+
+    ``tokens`` are those of the texts that were embedded now. ``truncated`` counts the texts, repetitions
+    included, that are longer than the model's window, and ``lost_tokens`` what it did not read of them; both
+    cover texts from the cache too. None is unknown.
+    """
+
+    texts: int
+    distinct: int
+    from_cache: int
+    embedded: int
+    truncated: int | None
+    tokens: int | None
+    lost_tokens: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedResult:
+    """Vectors in the order of the texts, and what it took to make them."""
+
+    vectors: Vectors
+    report: EmbedStats
+
+
+class Embedder:
+    """One model with its prompts, and what is done to its vectors: the thing that is compared.
+
+    ``fingerprint`` names everything that decides the vectors; ``card`` says what is known of the model. Use
+    it in a ``with`` block, or ``close()`` it, to end its processes and connections.
+    """
+
+    def __init__(self, encoder: Encoder, spec: ModelSpec | None = None, *, cache: VectorCache | None = None) -> None:
+        self.encoder = encoder
+        self.spec = spec or ModelSpec("py", encoder.card.name)
+        self.finish = VectorPostprocessing.of(self.spec)
+        _refuse_undoing(encoder, self.spec)
+        self.prompts = _prompts(encoder, self.spec)
+        self.cache = cache if encoder.cacheable else None
+        self._raw_dims = encoder.card.dims
+        if self._raw_dims is not None:
+            self.finish.dims(self._raw_dims)
+
+    def embed(self, texts: Iterable[str], role: Role | str = Role.DOCUMENT) -> Vectors:
+        """One row a text, in order, float32."""
+        return self.embed_report(texts, role).vectors
+
+    def embed_report(
+        self,
+        texts: Iterable[str],
+        role: Role | str = Role.DOCUMENT,
+        *,
+        progress: Progress | None = None,
+        over: ExecutorMap | None = None,
+    ) -> EmbedResult:
+        """The vectors, with counts of what was known, embedded and cut off.
+
+        ``over`` embeds the blocks elsewhere, such as on a cluster; each is kept here as soon as it is back.
+        """
+        start = perf_counter()
+        role = _role(role)
+        given = check_texts(texts)
+        once = unique_texts(given)
+        work = EncodePass(self, once, len(given), role, progress, over)
+        missing = work.from_cache()
+        work.embed(missing)
+        vectors = work.vectors()
+        lost = work.lengths.lost(once)
+        return EmbedResult(
+            vectors,
+            EmbedStats(
+                texts=len(given),
+                distinct=len(once.texts),
+                from_cache=len(once.texts) - len(missing),
+                embedded=len(missing),
+                truncated=None if lost is None else int((lost > 0).sum()),
+                tokens=work.lengths.tokens,
+                lost_tokens=None if lost is None else int(lost.sum()),
+                seconds=perf_counter() - start,
+            ),
+        )
+
+    def encode(self, texts: Iterable[str]) -> Vectors:
+        """Texts as documents, by the name that sentence-transformers gives this."""
+        return self.embed(texts, Role.DOCUMENT)
+
+    def embed_documents(self, texts: Iterable[str]) -> Vectors:
+        """Texts as documents, by the name that LangChain gives this."""
+        return self.embed(texts, Role.DOCUMENT)
+
+    def embed_query(self, text: str) -> Vectors:
+        """One query as one vector."""
+        vector: Vectors = self.embed([text], Role.QUERY)[0]
+        return vector
+
+    @property
+    def raw_dims(self) -> int | None:
+        """The dimensions before any are cut, where they are known yet."""
+        return self._raw_dims
+
+    @property
+    def dims(self) -> int:
+        """The dimensions of the vectors; a model that does not say is asked for one."""
+        if self._raw_dims is None:
+            self.note_dims(self.encoder.encode(["dimensions"], Role.DOCUMENT).shape[1])
+        assert self._raw_dims is not None
+        return self.finish.dims(self._raw_dims)
+
+    @property
+    def card(self) -> ModelCard:
+        """What is known of the model, with the size of the vectors that come out of it."""
+        card = self.encoder.card
+        known = _known(self.spec)
+        raw = self._raw_dims
+        return replace(
+            card,
+            spec=str(_plain(self.spec)),
+            dims=None if raw is None else self.finish.dims(raw),
+            max_tokens=card.max_tokens or (known.max_tokens if known else None),
+            licence=card.licence or (known.licence if known else ""),
+            bytes_per_vector=None if raw is None else self.finish.bytes_per_vector(raw),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that decides the vectors: weights, prompts, dimensions, storage."""
+        said = {
+            "identity": self.encoder.identity,
+            "prompts": {str(role): prompt for role, prompt in self.prompts.items()},
+            "dim": self.finish.dim,
+            "normalize": self.finish.normalize,
+            "dtype": str(self.finish.dtype),
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def variant(self, role: Role) -> str:
+        """What tells this use of the model from others: the prompt, and the role where it matters."""
+        return f"{'any' if self.encoder.symmetric else role} {json.dumps(self.prompts[role])}"
+
+    def note_dims(self, dims: int) -> None:
+        """Hold the model to the dimensions that it has shown first."""
+        if self._raw_dims is None:
+            self._raw_dims = dims
+            self.finish.dims(dims)
+        if dims != self._raw_dims:
+            raise ShapeError(f"{self.encoder.card.name} gave {dims} dimensions after {self._raw_dims}")
+
+    def close(self) -> None:
+        """Let go of memory, processes and connections."""
+        self.encoder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Embedder({str(_plain(self.spec))!r}, dims={self._raw_dims and self.dims})"
+
+
+def embedder(
+    model: object,
+    *,
+    cache: VectorCache | Path | str | bool | None = None,
+    threads: int = 1,
+    **options: object,
+) -> Embedder:
+    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` stands for.
+
+    What was embedded once is kept in the usual place (``eq cache path``); ``cache`` may be another Cache, its
+    path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
+    ``embedder("st:bge-base,dim=256")``.
+
+    >>> embedder("hash", dim=8).embed(["a text", "another"]).shape
+    (2, 8)
+    """
+    if isinstance(model, Embedder):
+        return model
+    kept = _cache(cache)
+    if isinstance(model, str | Path | ModelSpec):
+        spec = _spec(model).with_options(**options)
+        if "threads" not in spec.options:
+            spec = spec.with_options(threads=threads)
+        VectorPostprocessing.of(spec)
+        return Embedder(_load(spec), spec, cache=kept)
+    from equipoise.models.backends.python_object import from_object
+
+    identity = str(options.get("identity") or "")
+    encoder = from_object(model, identity=identity)
+    spec = ModelSpec("py", encoder.card.name).with_options(**options)
+    if (spec.count("processes") or 1) > 1:
+        raise ParameterError(
+            "an object in hand cannot be sent to worker processes",
+            hint="name it as py:module.attr, so that each process makes its own",
+        )
+    return Embedder(encoder, spec, cache=kept)
+
+
+def _spec(model: str | Path | ModelSpec) -> ModelSpec:
+    if isinstance(model, ModelSpec):
+        return model
+    if isinstance(model, Path):
+        return parse_spec(str(model if model.is_absolute() else Path.cwd() / model))
+    return parse_spec(model)
+
+
+def _load(spec: ModelSpec) -> Encoder:
+    processes = spec.count("processes") or 1
+    alone = ModelSpec(
+        spec.kind,
+        spec.name,
+        {key: value for key, value in spec.options.items() if key != "processes"},
+        spec.text,
+    )
+    return load_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
+
+
+def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
+    """Vectors of length one do not tell how long they were; only cut ones can stay as they are."""
+    if encoder.normalizes and "dim" not in spec.options and not spec.flag("normalize", True):
+        raise ParameterError(
+            f"{encoder.card.name} sets its vectors to length one itself, so normalize=false changes nothing",
+            hint="leave normalize out",
+        )
+
+
+def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
+    """What stands before each text: as asked for, as the makers say, or as the model's files say."""
+    known = _known(spec)
+    usual = {
+        Role.QUERY: known.query_prompt if known else "",
+        Role.DOCUMENT: known.document_prompt if known else "",
+    }
+    return {
+        role: spec.options.get(f"{role}_prompt", usual[role] or encoder.prompts.get(role, ""))
+        for role in (Role.QUERY, Role.DOCUMENT)
+    }
+
+
+def _known(spec: ModelSpec) -> HubModel | None:
+    return BY_HUB_NAME.get(spec.name) if spec.kind == "st" else None
+
+
+def _plain(spec: ModelSpec) -> ModelSpec:
+    """The spec without what only decides where and how fast it runs."""
+    options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
+    return ModelSpec(spec.kind, spec.name, options, spec.text)
+
+
+def _role(role: Role | str) -> Role:
+    try:
+        return Role(role)
+    except ValueError:
+        raise ParameterError(f"a text has no role {role!r}", hint="the roles are query and document") from None
+
+
+def _cache(cache: VectorCache | Path | str | bool | None) -> VectorCache | None:
+    if cache is False:
+        return None
+    from equipoise.models.cache import VectorCache as Store
+
+    if cache is None:
+        return Store.default()
+    if isinstance(cache, Store):
+        return cache
+    return Store.default() or Store() if cache is True else Store(Path(str(cache)))

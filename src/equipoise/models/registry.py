@@ -1,0 +1,386 @@
+"""Model specs: ``kind:name,option=value``, and the short names that stand for them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.errors import InputError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.redaction import note_options
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Encoder
+
+# Every kind of model: what it is, which module answers to it, and what must be installed for it.
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """One kind of model: ``load(spec) -> Encoder`` in ``module``; ``module`` is empty for lexical systems."""
+
+    kind: str
+    title: str
+    module: str
+    extra: str
+    offline: bool
+    """Whether it works without a network and a key once the weights are there."""
+    runs_code: bool = False
+    """Whether its name is code to be imported."""
+
+
+MODEL_KINDS: dict[str, ModelKind] = {
+    kind.kind: kind
+    for kind in (
+        ModelKind("st", "sentence-transformers, a hub name or a folder", "sentence_transformers", "st", True),
+        ModelKind("onnx", "a folder with model.onnx and tokenizer.json", "onnx", "local", True),
+        ModelKind("static", "token vectors averaged: model2vec folders, WordLlama", "static", "local", True),
+        ModelKind("use", "USE-multilingual v3, 16 languages", "universal_sentence_encoder", "local", True),
+        ModelKind("openai", "the OpenAI protocol, any base_url", "openai", "openai", False),
+        ModelKind("litellm", "any provider that litellm knows", "litellm", "litellm", False),
+        ModelKind("cohere", "Cohere, through litellm", "litellm", "litellm", False),
+        ModelKind("voyage", "Voyage, through litellm", "litellm", "litellm", False),
+        ModelKind("vectors", "precomputed vectors: npy, npz, parquet", "precomputed", "", True),
+        ModelKind("py", "any importable object with encode or embed", "python_object", "", True, True),
+        ModelKind("hash", "hashed words: the floor that any model must beat", "hashing", "", True),
+        ModelKind("tfidf", "character n-grams, TF-IDF", "", "lexical", True),
+        ModelKind("bm25", "BM25", "", "lexical", True),
+        ModelKind("sum", "the sum of two systems' scores", "", "", True),
+        ModelKind("rrf", "reciprocal rank fusion of systems", "", "", True),
+    )
+}
+
+
+# Well-known models and their short names: prompts, dimensions, window, licence.
+
+
+@dataclass(frozen=True, slots=True)
+class HubModel:
+    """What the makers of a hub model say of it; the prompts belong before each query and document."""
+
+    alias: str
+    hub: str
+    dims: int
+    max_tokens: int
+    licence: str
+    query_prompt: str = ""
+    document_prompt: str = ""
+
+
+_BGE_QUERY = "Represent this sentence for searching relevant passages: "
+
+HUB_MODELS = (
+    HubModel("bge-base", "BAAI/bge-base-en-v1.5", 768, 512, "MIT", _BGE_QUERY),
+    HubModel("bge-small", "BAAI/bge-small-en-v1.5", 384, 512, "MIT", _BGE_QUERY),
+    HubModel("e5-base", "intfloat/e5-base-v2", 768, 512, "MIT", "query: ", "passage: "),
+    HubModel("minilm", "sentence-transformers/all-MiniLM-L6-v2", 384, 256, "Apache-2.0"),
+    HubModel("mpnet", "sentence-transformers/all-mpnet-base-v2", 768, 384, "Apache-2.0"),
+)
+
+BY_HUB_NAME = {known.hub: known for known in HUB_MODELS}
+BY_ALIAS = {known.alias: known for known in HUB_MODELS}
+
+ALIASES: dict[str, tuple[str, str]] = {
+    **{known.alias: ("st", known.hub) for known in HUB_MODELS},
+    "minilm": ("onnx", "minilm"),
+    "minilm-int8": ("onnx", "minilm-int8"),
+    "wordllama": ("static", "wordllama"),
+    "use": ("use", ""),
+    "bm25": ("bm25", ""),
+    "tfidf": ("tfidf", ""),
+    "hash": ("hash", ""),
+}
+"""Names that need no kind before them, and what they stand for."""
+
+
+KINDS = tuple(MODEL_KINDS)
+"""Every kind a spec may begin with."""
+
+_OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)")
+_KIND = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
+_VECTOR_FILES = (".npy", ".npz", ".parquet")
+_MODEL2VEC_KEYS = {"max_length", "normalize", "embedding_dtype"}
+_COUNTS = (
+    "attempts", "batch", "batch_tokens", "dim", "dimensions", "dims", "max_tokens", "parallel", "processes",
+    "threads",
+)  # fmt: skip
+_FLAGS = ("normalize", "trust_remote_code", "truncate")
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model as it is named: the kind of engine, the rest of the name, and options.
+
+    ``st:BAAI/bge-base-en-v1.5,dim=256`` has kind ``st``, name ``BAAI/bge-base-en-v1.5`` and one option. The
+    name may contain further colons. ``text`` is what was typed; ``str(spec)`` is the canonical spelling.
+
+    >>> str(ModelSpec("st", "a/b", {"dim": "256"}))
+    'st:a/b,dim=256'
+    """
+
+    kind: str
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        options = "".join(f",{key}={_written(self.options[key])}" for key in sorted(self.options))
+        bare = not self.name and ALIASES.get(self.kind) == (self.kind, "")
+        return f"{self.kind}{'' if bare else ':'}{_written(self.name)}{options}"
+
+    def with_options(self, **options: object) -> ModelSpec:
+        """The same model with further options; an option that is None stays as it was."""
+        given = {key: _plain(value) for key, value in options.items() if value is not None}
+        return ModelSpec(self.kind, self.name, {**self.options, **given}, self.text)
+
+    def flag(self, option: str, default: bool) -> bool:
+        """A yes-or-no option."""
+        value = self.options.get(option)
+        if value is None:
+            return default
+        if value.casefold() not in _YES + _NO:
+            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"write {option}=true or {option}=false")
+        return value.casefold() in _YES
+
+    def count(self, option: str) -> int | None:
+        """A whole number of at least one; None where the option was not given."""
+        value = self.options.get(option)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit() and int(value) > 0):
+            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"{option} is a whole number above 0")
+        return int(value)
+
+    def check_values(self) -> None:
+        """Raise an error for an option value that cannot be read, before an engine is imported to use it."""
+        for option in self.options:
+            if option in _COUNTS:
+                self.count(option)
+            elif option in _FLAGS:
+                self.flag(option, False)
+            elif option == "device":
+                from equipoise.geometry.gpu_search import check_device_name
+
+                check_device_name(self.options[option])
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """Read a model's name: an alias, a path, or ``kind:name,option=value,...``.
+
+    A name or value in double quotes is read as a JSON string, so that it may hold anything.
+
+    >>> parse_spec("openai:text-embedding-3-small,dim=256").options
+    {'dim': '256'}
+    >>> parse_spec("bge-base")
+    ModelSpec(kind='st', name='BAAI/bge-base-en-v1.5', options={}, text='bge-base')
+    """
+    note_options(text)
+    if not text.strip():
+        raise InputError("the name of the model is empty", hint="eq ls models lists what works here")
+    head, options = _split_options(text.strip("\r\n"))
+    kind, name = _kind_and_name(head)
+    return ModelSpec(kind, name, options, text)
+
+
+def as_path(name: str) -> Path:
+    """A name as a path; ``~`` is the home folder where there is one."""
+    return Path(os.path.expanduser(name))
+
+
+def _split_options(text: str) -> tuple[str, dict[str, str]]:
+    """The part before the options, and the options; a comma inside quotes separates nothing."""
+    parts: list[str] = []
+    for part in _OPTION.split(text):
+        if parts and _quote_is_open(parts[-1]):
+            parts[-1] += "," + part
+        else:
+            parts.append(part)
+    options: dict[str, str] = {}
+    for part in parts[1:]:
+        key, _, value = part.partition("=")
+        if key in options:
+            raise ParameterError(f"the option {key} is given twice in {text!r}", hint="keep one of them")
+        options[key] = _read(value, text)
+    return parts[0], options
+
+
+def _quote_is_open(part: str) -> bool:
+    """Whether a quoted name or value has begun in this part and not ended."""
+    start = re.match(r'(?:[A-Za-z][A-Za-z0-9_-]+[:=])?"', part)
+    if start is None:
+        return False
+    body = re.sub(r"\\.", "", part[start.end() :], flags=re.DOTALL)
+    return not body.endswith('"')
+
+
+def _kind_and_name(head: str) -> tuple[str, str]:
+    if head in ALIASES:
+        return ALIASES[head]
+    if _looks_like_path(head):
+        path = as_path(head)
+        return _kind_of_path(path), str(path)
+    match = _KIND.fullmatch(head)
+    if match is None:
+        return _bare_hub_name(head)
+    kind, name = match.group(1).casefold(), _read(match.group(2), head)
+    if kind not in KINDS:
+        raise UnknownNameError.of("kind of model", kind, KINDS, more=f"the kinds are {', '.join(KINDS)}")
+    if kind == "st" and name in BY_ALIAS:
+        return kind, BY_ALIAS[name].hub
+    return kind, name
+
+
+def _bare_hub_name(head: str) -> tuple[str, str]:
+    if head in BY_HUB_NAME:
+        return "st", head
+    names = [*ALIASES, *BY_HUB_NAME, *KINDS]
+    more = f"st:{head} loads it from the hub" if "/" in head else "eq ls models lists what works here"
+    raise UnknownNameError.of("model", head, names, more=more)
+
+
+def _looks_like_path(head: str) -> bool:
+    if head.startswith(("/", "./", "../", "~", ".\\", "..\\")) or head in (".", "..") or head[1:3] == ":\\":
+        return True
+    if _KIND.fullmatch(head) or "\0" in head:
+        return False
+    return head.endswith(_VECTOR_FILES) or (("/" in head or "\\" in head) and os.path.isdir(head))
+
+
+def _kind_of_path(path: Path) -> str:
+    """The engine that a file or folder is for, by what lies in it."""
+    if path.suffix.casefold() in _VECTOR_FILES:
+        return "vectors"
+    try:
+        there = path.exists()
+    except OSError:  # longer than a name may be
+        there = False
+    if not there:
+        raise InputError(f"there is no model at {path}", hint="check the path")
+    if not path.is_dir():
+        raise InputError(f"{path} is no model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
+    if (path / "model.onnx").exists() or (path / "onnx" / "model.onnx").exists():
+        return "onnx"
+    if (path / "modules.json").exists() or (path / "config.json").exists():
+        return "static" if _is_static(path) else "st"
+    raise InputError(
+        f"{path} holds no model: no model.onnx, modules.json or config.json",
+        hint="name the folder that the model was saved to",
+    )
+
+
+def _is_static(path: Path) -> bool:
+    """Whether a folder was saved by model2vec, which no longer says so since its version 0.10.
+
+    sentence-transformers saves static models too, and reads them in its own way: its file tells.
+    """
+    config = _json(path / "config.json")
+    if isinstance(config, dict) and (config.get("model_type") == "model2vec" or config.keys() >= _MODEL2VEC_KEYS):
+        return True
+    modules = _json(path / "modules.json")
+    kinds = (
+        [str(each.get("type", "")) for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+    )
+    is_table = any(kind.endswith("StaticEmbedding") for kind in kinds)
+    return is_table and not (path / "config_sentence_transformers.json").exists()
+
+
+def _json(path: Path) -> object:
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _read(value: str, text: str) -> str:
+    """A name or value: as it stands, or a JSON string where it begins with a quote."""
+    if not value.startswith('"'):
+        return value
+    try:
+        read = json.loads(value)
+    except ValueError:
+        raise ParameterError(f"the quoted part {value} of {text!r} does not end", hint='write it as "..."') from None
+    return str(read)
+
+
+def _written(value: str) -> str:
+    """The reverse of reading: quoted only where it must be."""
+    return json.dumps(value) if value.startswith('"') or _OPTION.search(value) or "\n" in value else value
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Options of a spec as numbers and choices, or a sentence that says what they may be.
+
+
+def check_options(spec: ModelSpec, known: Sequence[str]) -> None:
+    """An option or a name that nothing reads would change nothing in silence."""
+    if spec.name:
+        raise ParameterError(
+            f"{spec.kind}: has no models, and {spec.name!r} follows it",
+            hint=f"write options behind a comma: {spec.kind}:,{known[0]}=...",
+        )
+    for option in spec.options:
+        if option not in known:
+            hint = did_you_mean(option, known) or f"the options are {', '.join(known)}"
+            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
+
+
+def number_option(spec: ModelSpec, option: str, default: float) -> float:
+    """A finite number; the default where the option was not given."""
+    value = spec.options.get(option)
+    if value is None:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{option} is {value!r} in {spec}", hint=f"{option} is a number")
+    return number
+
+
+# From a spec to a loaded model, through the adapter of its kind.
+
+__all__ = ["MODEL_KINDS", "SHARED_OPTIONS", "ModelKind", "load_encoder"]
+
+SHARED_OPTIONS = (
+    "dim", "dtype", "normalize", "query_prompt", "document_prompt", "threads", "processes",
+)  # fmt: skip
+"""Options that every encoder has, since the Embedder and not the adapter answers to them."""
+
+
+def load_encoder(spec: ModelSpec) -> Encoder:
+    """Load the model that a spec names, through its adapter's ``load(spec)``.
+
+    An adapter lists its own options in ``OPTIONS``; any other is refused with a did-you-mean.
+    """
+    kind = MODEL_KINDS[spec.kind]
+    if not kind.module:
+        raise ParameterError(
+            f"{spec.text or spec} makes rankings, not vectors",
+            hint=f"use retriever({spec.text or str(spec)!r}), or a model that embeds",
+        )
+    module = import_module(f"equipoise.models.backends.{kind.module}")
+    own = getattr(module, "OPTIONS", None)
+    if own is not None:
+        _refuse_unknown(spec, (*SHARED_OPTIONS, *own))
+        spec.check_values()
+    encoder: Encoder = module.load(spec)
+    return encoder
+
+
+def _refuse_unknown(spec: ModelSpec, known: tuple[str, ...]) -> None:
+    for option in spec.options:
+        if option not in known:
+            hint = did_you_mean(option, known) or f"the options are {', '.join(sorted(known))}"
+            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)

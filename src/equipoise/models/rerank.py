@@ -1,0 +1,329 @@
+"""Second stage: a slower judge puts the first hits of a retriever into another order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
+from equipoise.geometry.search import Neighbors
+from equipoise.geometry.topk import leading_columns_of
+from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.encoder import ModelCard
+from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
+from equipoise.models.registry import ModelSpec, check_options, number_option, parse_spec
+from equipoise.models.retriever import (
+    Blocks,
+    FittedRetriever,
+    Retriever,
+    ScoreScale,
+    content_fingerprint,
+    retriever,
+)
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import PointArray
+    from equipoise.types import Floats, Ints
+
+
+class Reranker(ABC):
+    """Scores documents for a query by reading them; higher is better. Only the order of one query counts."""
+
+    @property
+    @abstractmethod
+    def card(self) -> ModelCard:
+        """Its name, its spec and what is known of it."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Equal only where the scores are equal."""
+
+    @abstractmethod
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """One number a document."""
+
+    def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
+        """The same for many queries with documents of their own; engines that batch do better than this."""
+        return [self.score(query, own) for query, own in zip(queries, documents, strict=True)]
+
+
+class FromSpec(Protocol):
+    """A class of rerankers that can be made from a spec."""
+
+    def from_spec(self, spec: ModelSpec) -> Reranker:
+        """The reranker that the spec names."""
+
+
+RERANKERS: dict[str, tuple[str, str]] = {
+    "cross-encoder": ("backends.rerankers", "CrossEncoderReranker"),
+    "maxsim": ("backends.rerankers", "MaxSimReranker"),
+    "fusion": ("rerank", "FusionReranker"),
+}
+"""Kinds of rerankers: module and class of each."""
+
+
+def reranker(spec: str | Reranker, **options: object) -> Reranker:
+    """The reranker that a spec names: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
+
+    >>> reranker("fusion:bm25:+tfidf:").score("red fox", ["a blue whale", "a red fox"]).argmax()
+    np.int64(1)
+    """
+    if isinstance(spec, Reranker):
+        return spec
+    kind, _, rest = spec.strip().partition(":")
+    if kind.casefold() not in RERANKERS:
+        raise UnknownNameError.of("kind of reranker", kind, RERANKERS, more=f"the kinds are {', '.join(RERANKERS)}")
+    module, name = RERANKERS[kind.casefold()]
+    maker: FromSpec = getattr(import_module(f"equipoise.models.{module}"), name)
+    if kind.casefold() == "fusion":
+        return maker.from_spec(ModelSpec("fusion", rest).with_options(**options))
+    # Names and options of rerankers are written as those of models.
+    read = parse_spec(f"st:{rest}")
+    return maker.from_spec(ModelSpec(kind.casefold(), read.name, read.options, spec).with_options(**options))
+
+
+def rerank(
+    hits: Neighbors,
+    judge: Reranker,
+    *,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    depth: int | None = None,
+    protect: float | None = None,
+) -> Neighbors:
+    """The hits with the first ``depth`` (all where it is None) in the order of the reranker's scores.
+
+    ``protect``: hits whose own score is above it keep their order, before all that are reranked. Hits beyond
+    ``depth`` follow as they were. Scores of two judges have no common scale, so the scores that come back
+    only order: minus the number of hits that stand strictly better, equal for equals.
+    """
+    _require(hits, queries, documents, depth)
+    depth = hits.indices.shape[1] if depth is None else min(depth, hits.indices.shape[1])
+    stage = np.full(hits.indices.shape, 2)
+    stage[:, :depth] = 1
+    if protect is not None:
+        stage[hits.scores > protect] = 0
+    judged = [row[own == 1] for row, own in zip(hits.indices, stage, strict=True)]
+    verdicts = judge.score_many(queries, [[documents[place] for place in own.tolist()] for own in judged])
+    values = hits.scores.astype(np.float64)
+    for row, (own, verdict) in enumerate(zip(stage, verdicts, strict=True)):
+        values[row, own == 1] = _checked(verdict, int((own == 1).sum()), judge, queries[row])
+    return _ordered(hits.indices, stage, values)
+
+
+def reranked_scores(
+    scores: PointArray,
+    judge: Reranker,
+    *,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    depth: int,
+    protect: float | None = None,
+) -> PointArray:
+    """Scores of all documents after the first ``depth`` were judged.
+
+    Judged ones score above 0 by their new order, all others 0 or less by their old one.
+    """
+    block: PointArray = scores.astype(np.float64)
+    columns, best = leading_columns_of(block, min(depth, block.shape[1]))
+    judged = rerank(Neighbors(columns, best), judge, queries=queries, documents=documents, protect=protect)
+    block -= block.max(axis=1, keepdims=True)
+    np.put_along_axis(block, judged.indices, judged.scores + columns.shape[1], axis=1)
+    return block
+
+
+def _ordered(indices: Ints, stage: Ints, values: Floats) -> Neighbors:
+    """Stages one after another, in each the best value first, equal values by row; scores that only order."""
+    order = np.lexsort((indices, -values, stage), axis=1)
+    stage, values = np.take_along_axis(stage, order, 1), np.take_along_axis(values, order, 1)
+    fresh = np.ones(order.shape, dtype=bool)
+    fresh[:, 1:] = (stage[:, 1:] != stage[:, :-1]) | (values[:, 1:] != values[:, :-1])
+    better = np.maximum.accumulate(np.where(fresh, np.arange(order.shape[1]), 0), axis=1)
+    return Neighbors(np.take_along_axis(indices, order, 1), 0.0 - better)
+
+
+class RerankedRetriever(Retriever):
+    """A retriever whose first ``depth`` hits are put into the order of a reranker."""
+
+    def __init__(self, base: Retriever, judge: Reranker, *, depth: int = 50, protect: float | None = None) -> None:
+        if depth < 1:
+            raise ParameterError(f"depth is {depth}; it must be 1 or more")
+        self.base, self.judge, self.depth, self.protect = base, judge, depth, protect
+
+    @property
+    def card(self) -> ModelCard:
+        """The base's card, with the judge named."""
+        base, judge = self.base.card, self.judge.card
+        guard = "" if self.protect is None else f", above {self.protect:g} protected"
+        facts = base.to_dict() | {
+            "name": f"{base.name}, reranked by {judge.name}",
+            "spec": f"{base.spec} > {judge.spec}",
+            "note": f"first {self.depth} reranked{guard}",
+        }
+        return ModelCard(**facts)
+
+    @property
+    def fingerprint(self) -> str:
+        """Made of both parts, the depth and the protection."""
+        shape = f"depth={self.depth} protect={self.protect!r}"
+        return content_fingerprint("reranked 1", shape, self.base.fingerprint, self.judge.fingerprint)
+
+    @property
+    def scale(self) -> ScoreScale:
+        """Only the order counts."""
+        return ScoreScale.ORDER
+
+    def fit(self, documents: Iterable[str]) -> FittedRerankedRetriever:
+        """Fit the base, and keep the documents for the judge."""
+        texts = check_nonempty_texts(documents, "documents")
+        return FittedRerankedRetriever(self, self.base.fit(texts), texts)
+
+
+class FittedRerankedRetriever(FittedRetriever):
+    """The fitted base and the documents that the judge reads."""
+
+    def __init__(self, system: RerankedRetriever, base: FittedRetriever, documents: Sequence[str]) -> None:
+        self.documents = len(base)
+        self.bytes_a_score = base.bytes_a_score + 8
+        self._system, self._base, self._texts = system, base, documents
+
+    def search(self, queries: Iterable[str], k: int) -> Neighbors:
+        """The first k after the first ``depth`` were judged."""
+        queries = self.require(queries, k)
+        found = self._base.search(queries, min(max(k, self._system.depth), self.documents))
+        self.index_recall = self._base.index_recall
+        judged = self._judged(found, queries)
+        return Neighbors(judged.indices[:, :k], judged.scores[:, :k])
+
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """Judged documents score above 0 by their new order, all others 0 or less by their old one."""
+        for part, scores in self._base.row_blocks(queries, rows):
+            yield (
+                part,
+                reranked_scores(
+                    scores,
+                    self._system.judge,
+                    queries=queries[part],
+                    documents=self._texts,
+                    depth=self._system.depth,
+                    protect=self._system.protect,
+                ),
+            )
+
+    def _judged(self, found: Neighbors, queries: Sequence[str]) -> Neighbors:
+        return rerank(
+            found,
+            self._system.judge,
+            queries=queries,
+            documents=self._texts,
+            depth=self._system.depth,
+            protect=self._system.protect,
+        )
+
+
+def _require(hits: Neighbors, queries: Sequence[str], documents: Sequence[str], depth: int | None) -> None:
+    if len(hits) != len(queries):
+        raise ShapeError(f"there are hits for {len(hits)} queries and {len(queries)} queries")
+    if depth is not None and depth < 1:
+        raise ParameterError(f"depth is {depth}; it must be 1 or more")
+    if hits.indices.size and not 0 <= hits.indices.min() <= hits.indices.max() < len(documents):
+        raise InputError(
+            f"a hit is document {hits.indices.max()} and there are {len(documents)} documents",
+            hint="give the documents that the hits were found in",
+        )
+
+
+def _checked(verdict: Floats, count: int, judge: Reranker, query: str) -> Floats:
+    found = np.asarray(verdict, dtype=np.float64)
+    if found.shape != (count,):
+        raise ShapeError(f"{judge.card.name} gave scores of shape {found.shape} for {count} documents")
+    if not np.isfinite(found).all():
+        raise NotFiniteError(
+            f"{judge.card.name} gave NaN or infinity for the query {query[:60]!r}",
+            hint="look at its documents: they may be empty",
+        )
+    return found
+
+
+# A reranker out of several: the reciprocal ranks that they give the candidates of a query are added.
+
+
+class RetrieverReranker(Reranker):
+    """A retriever as a judge: fitted on the candidates of each query, so words common to all weigh little."""
+
+    def __init__(self, system: Retriever) -> None:
+        self._system = system
+
+    @property
+    def card(self) -> ModelCard:
+        """The retriever's own."""
+        return self._system.card
+
+    @property
+    def fingerprint(self) -> str:
+        """The retriever's own, as a judge."""
+        return content_fingerprint("candidates 1", self._system.fingerprint)
+
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """The retriever's scores over these documents alone."""
+        if not documents:
+            return np.empty(0)
+        ((_, scores),) = self._system.fit(documents).score_blocks([query])
+        return scores[0].astype(np.float64)
+
+
+class FusionReranker(Reranker):
+    """The sum of ``1 / (k + rank)`` over the parts; equal scores share the expectation over their orders."""
+
+    def __init__(self, parts: Sequence[Reranker], *, k: float = RRF_K) -> None:
+        if len(parts) < 2:
+            raise ParameterError(f"fusion: has {len(parts)} parts", hint="fuse two judges or more")
+        if not 0.0 <= k < np.inf:
+            raise ParameterError(f"k is {k} in fusion:", hint="k is a number of 0 or more; 60 is usual")
+        self._parts, self._k = tuple(parts), float(k)
+
+    @classmethod
+    def from_spec(cls, spec: ModelSpec) -> FusionReranker:
+        """From ``fusion:maxsim:+bm25:``: each part is a reranker, or any retriever."""
+        check_options(ModelSpec(spec.kind, "", spec.options), ("k",))
+        return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
+
+    @property
+    def card(self) -> ModelCard:
+        """The parts by name."""
+        cards = [part.card for part in self._parts]
+        return ModelCard(
+            " + ".join(card.name for card in cards),
+            "fusion:" + "+".join(card.spec for card in cards),
+            note=f"reciprocal rank fusion of the candidates, k = {self._k:g}",
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Made of the fingerprints of the parts."""
+        return content_fingerprint(f"fusion 1 k={self._k!r}", *(part.fingerprint for part in self._parts))
+
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """One query at a time."""
+        return self.score_many([query], [documents])[0]
+
+    def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
+        """Each part judges all queries in its own batches."""
+        totals = [np.zeros(len(own)) for own in documents]
+        for part in self._parts:
+            for total, scores in zip(totals, part.score_many(queries, documents), strict=True):
+                if len(total):
+                    total += reciprocal_ranks(np.asarray(scores)[None, :], self._k)[0]
+        return totals
+
+
+def _part(text: str) -> Reranker:
+    kind = text.partition(":")[0].casefold()
+    if kind == "fusion":
+        raise ParameterError("fusions cannot be nested", hint="name all judges in one fusion")
+    return reranker(text) if kind in RERANKERS else RetrieverReranker(retriever(text))

@@ -1,0 +1,71 @@
+"""The models of a comparison: each named once, and a name that nothing answers to refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from typing import Any
+
+from equipoise.errors import DuplicateError, ParameterError
+from equipoise.models.backends.python_object import is_model
+from equipoise.models.embedder import Embedder
+from equipoise.models.fusion import parse_fusion
+from equipoise.models.memory_cache import dense_models
+from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.retriever import Retriever, is_fusion, retriever
+
+
+def resolve_models(models: Any) -> dict[str, Any]:
+    """The models by name: specs as they are written, objects by their cards or types.
+
+    >>> list(resolve_models(["minilm", "bm25:"]))
+    ['minilm', 'bm25:']
+    """
+    given = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    if not given:
+        raise ParameterError("no model was named", hint="eq ls models lists what works here")
+    named: dict[str, Any] = {}
+    for model in given:
+        name = _name(model)
+        if name in named:
+            raise DuplicateError(f"the model {name} is named twice", hint="name each model once")
+        named[name] = model
+    return named
+
+
+@contextmanager
+def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterator[Retriever]:
+    """The model as a system that retrieves; this may take a while, and may fail.
+
+    What was loaded here is let go afterwards; a model that was given as an object stays as it is.
+    """
+    system = retriever(model, cache=cache, threads=threads)
+    try:
+        yield system
+    finally:
+        if isinstance(model, str | PathLike | ModelSpec):
+            for each in dense_models(system):
+                each.close()
+
+
+def _name(model: Any) -> str:
+    if isinstance(model, str | PathLike):
+        text = fspath(model)
+        for part in _parts(str(text)):
+            parse_spec(part)
+        return str(text).strip()
+    if isinstance(model, ModelSpec):
+        return str(model)
+    if isinstance(model, Retriever | Embedder):
+        return model.card.spec
+    if is_model(model):
+        return f"py:{type(model).__module__}.{type(model).__qualname__}"
+    raise ParameterError(
+        f"a {type(model).__name__} is no model",
+        hint="give a spec such as minilm, or an object with encode(texts)",
+    )
+
+
+def _parts(text: str) -> Sequence[str]:
+    return parse_fusion(text)[2] if is_fusion(text) else (text,)

@@ -1,0 +1,218 @@
+"""What is compared in retrieval: a system that is fitted on documents and then scores them for queries."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.geometry.base import PointArray
+from equipoise.geometry.search import Neighbors
+from equipoise.geometry.topk import leading_columns_of
+from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.registry import ModelSpec, parse_spec
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import ModelCard
+    from equipoise.models.stores.recall import IndexRecall
+
+Blocks = Iterator[tuple[slice, PointArray]]
+
+_BLOCK_BYTES = 64 << 20
+
+
+class ScoreScale(StrEnum):
+    """What the scores of a system can be, which decides whether they may be added to another's."""
+
+    COSINE = "cosine"
+    """In [-1, 1], the same for every query."""
+    POSITIVE = "positive"
+    """0 where nothing agrees, with no upper bound."""
+    ORDER = "order"
+    """Only the order counts."""
+
+
+class FittedRetriever(ABC):
+    """A retriever that has seen its documents. Higher scores are better; equal documents score equal."""
+
+    bytes_a_score: int = 8
+    """Memory that a score takes while a block is made."""
+    documents: int
+    index_recall: IndexRecall | None = None
+    """What an approximate index found of the exact answer, once ``search`` has asked one; None if exact."""
+
+    def __len__(self) -> int:
+        return self.documents
+
+    def search(self, queries: Iterable[str], k: int) -> Neighbors:
+        """The best k documents of every query, best first; equal scores in the order of the documents."""
+        queries = self.require(queries, k)
+        indices = np.empty((len(queries), k), dtype=np.int64)
+        best = np.empty((len(queries), k))
+        for rows, scores in self.score_blocks(queries, block_bytes=_BLOCK_BYTES // 4):
+            indices[rows], best[rows] = leading_columns_of(scores, k)
+        return Neighbors(indices, best)
+
+    def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
+        """The scores of all documents for a few queries at a time, as many as fit ``block_bytes``.
+
+        Yields the slice of queries and an array (queries, documents), which may be written over; the next
+        block may reuse it. From these, full-depth ranks are counted, and they are exact: a store that answers
+        ``search`` is not asked.
+        """
+        queries = check_nonempty_texts(queries, "queries")
+        if block_bytes < 1:
+            raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
+        return self.row_blocks(queries, max(1, block_bytes // (self.bytes_a_score * self.documents)))
+
+    @abstractmethod
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """The same in blocks of exactly ``rows`` queries, but for the last."""
+
+    def require(self, queries: Iterable[str], k: int) -> list[str]:
+        """The queries as a list, when they are texts and there are k documents to find."""
+        texts = check_nonempty_texts(queries, "queries")
+        if not 1 <= k <= self.documents:
+            raise ParameterError(
+                f"k is {k} and there are {self.documents} documents",
+                hint=f"k is 1 to {self.documents}; len(fitted) is the number of documents",
+            )
+        return texts
+
+
+class Retriever(ABC):
+    """One way to score documents for queries, with everything that decides the scores in its fingerprint."""
+
+    @property
+    @abstractmethod
+    def card(self) -> ModelCard:
+        """Its name, its spec and what is known of it."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Equal only where the scores are equal on any documents."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> ScoreScale:
+        """What its scores can be."""
+
+    @abstractmethod
+    def fit(self, documents: Iterable[str]) -> FittedRetriever:
+        """Read the documents; row i of all later scores is document i."""
+
+
+class FromSpec(Protocol):
+    """A class of retrievers that can be made from a spec."""
+
+    def from_spec(self, spec: ModelSpec) -> Retriever:
+        """The retriever that the spec names."""
+
+
+LEXICAL = {"bm25": "BM25Retriever", "tfidf": "TfidfRetriever"}
+"""The kinds that score words, and their classes in ``models.lexical``."""
+
+FUSIONS = ("sum", "rrf")
+
+
+def retriever(
+    system: str | ModelSpec | Retriever | object,
+    *,
+    geometry: Any = None,
+    store: Any = None,
+    cache: Any = None,
+    threads: int = 1,
+    **options: object,
+) -> Retriever:
+    """The retriever that a spec, an alias, a path or an object names.
+
+    ``bm25:`` and ``tfidf:`` score words; ``sum:a+b`` and ``rrf:a+b`` fuse systems; everything else is a model
+    that embeds, whose vectors are compared in a geometry (cosine unless ``geometry`` says otherwise).
+
+    ``store`` is a vector store that answers ``search`` for a model that embeds: a spec such as ``faiss:hnsw``
+    or an empty ``Store``. What an approximate one misses is measured, see ``FittedDense.index_recall``.
+
+    >>> found = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
+    >>> found.indices.tolist()
+    [[0]]
+    """
+    if isinstance(system, Retriever):
+        if options or geometry is not None or store is not None:
+            raise ParameterError(
+                f"{system.card.spec} is made already and takes no options",
+                hint="give the options with a spec",
+            )
+        return system
+    kind = spec_kind(system)
+    if store is not None and kind in (*FUSIONS, *LEXICAL):
+        hint = "write store= behind the part that embeds" if kind in FUSIONS else "leave store out"
+        raise ParameterError(f"{kind}: has no vectors of its own that a store could hold", hint=hint)
+    if kind in FUSIONS:
+        from equipoise.models.fusion import fusion_from_spec
+
+        text = system.text or str(system) if isinstance(system, ModelSpec) else str(system)
+        return fusion_from_spec(text, geometry=geometry, cache=cache, threads=threads, **options)
+    if kind in LEXICAL:
+        spec = system if isinstance(system, ModelSpec) else parse_spec(str(system))
+        if geometry is not None:
+            raise ParameterError(f"{kind}: has no geometry", hint="leave geometry out: it scores words")
+        maker: FromSpec = getattr(import_module("equipoise.models.lexical"), LEXICAL[kind])
+        return maker.from_spec(spec.with_options(**_listed(options)))
+    from equipoise.models.dense import dense_retriever
+
+    return dense_retriever(system, geometry=geometry, store=store, cache=cache, threads=threads, **options)
+
+
+def spec_kind(system: object) -> str:
+    """The kind of a spec; empty for an object that is none."""
+    if isinstance(system, str):
+        # A fusion's parts are specs themselves: only its own head can be read as one.
+        return _head(system) if is_fusion(system) else parse_spec(system).kind
+    return system.kind if isinstance(system, ModelSpec) else ""
+
+
+def is_fusion(text: str) -> bool:
+    """Whether a spec fuses others.
+
+    >>> is_fusion("rrf,k=20:use+bm25:"), is_fusion("bm25:")
+    (True, False)
+    """
+    return _head(text) in FUSIONS
+
+
+def has_lexical_baseline(systems: Iterable[object]) -> bool:
+    """Whether a system that scores words stands among these by itself, so that the others can be held to it.
+
+    >>> has_lexical_baseline(["minilm", "bm25:"]), has_lexical_baseline(["minilm", "sum:minilm+bm25:"])
+    (True, False)
+    """
+    return any(
+        (_head(system.card.spec) if isinstance(system, Retriever) else spec_kind(system)) in LEXICAL
+        for system in systems
+    )
+
+
+def content_fingerprint(*parts: str) -> str:
+    """A hash of everything that decides the scores."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _head(text: str) -> str:
+    return text.strip().partition(":")[0].partition(",")[0].casefold()
+
+
+def _listed(options: dict[str, object]) -> dict[str, object]:
+    """Options as they would be written: words are parted by bars, the ends of a range by a hyphen."""
+    written = dict(options)
+    for name, value in options.items():
+        if isinstance(value, list | tuple | set | frozenset):
+            numbers = all(isinstance(each, int) for each in value)
+            written[name] = "-".join(map(str, value)) if numbers else "|".join(sorted(map(str, value))) + "|"
+    return written

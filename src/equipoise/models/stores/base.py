@@ -1,0 +1,377 @@
+"""What every vector store can do, and what it means: the same ids, scores and order whatever the engine.
+
+A score is a similarity, higher is nearer: the cosine, the inner product, or minus the squared distance. Equal
+scores stand in the order of their ids. Vectors are kept as float32.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import (
+    DuplicateError,
+    InputError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+    StoreError,
+    UnknownNameError,
+)
+from equipoise.geometry.base import as_vectors
+from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.models.tokenizers import check_text
+from equipoise.types import Floats, Ids, Ints
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+# Equal scores in the order of their ids, also where the list is cut.
+
+Search = Callable[[Ints, int], tuple[Ids, Floats]]
+"""The best of some queries to a depth: ids and scores, a row a query, best first, ties in any order."""
+
+
+def break_ties_by_id(search: Search, queries: int, k: int, total: int) -> tuple[Ids, Floats]:
+    """The best k of every query out of ``total``, equal scores by id.
+
+    An engine cuts a tie at random. So one more than k is asked for, and more again for those queries whose
+    k-th score still goes on at the end of the list.
+    """
+    depth = min(k + 1, total)
+    rows = np.arange(queries)
+    ids, scores = search(rows, depth)
+    best_ids, best_scores = _ordered(ids, scores, k)
+    while depth < total:
+        rows = rows[(scores[:, -1] == scores[:, k - 1]) & (scores[:, -1] > -np.inf)]
+        if not len(rows):
+            break
+        depth = min(4 * depth, total)
+        ids, scores = search(rows, depth)
+        best_ids[rows], best_scores[rows] = _ordered(ids, scores, k)
+    return best_ids, best_scores
+
+
+def _ordered(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
+    """The first k columns by falling score, then by id."""
+    ids, scores = ids.copy(), scores.copy()
+    for row in np.flatnonzero((scores[:, 1:] >= scores[:, :-1]).any(axis=1)):
+        held = int((scores[row] > -np.inf).sum())
+        pairs = zip((-scores[row, :held]).tolist(), ids[row, :held].tolist(), strict=True)
+        order = [at for at, _ in sorted(enumerate(pairs), key=itemgetter(1))]
+        ids[row, :held], scores[row, :held] = ids[row, order], scores[row, order]
+    return ids[:, :k], scores[:, :k]
+
+
+# A store as people name it, without a password.
+
+_PASSWORD = re.compile(r"://([^/:@]*):[^/]*@")
+_SECRET = re.compile(r"[^=]*(password|secret|token|api)", re.IGNORECASE)
+
+
+def without_secrets(spec: str) -> str:
+    """The spec as it may be shown: no password, and none of the settings behind a question mark.
+
+    >>> without_secrets("pgvector:postgresql://me:secret@host/db?sslmode=require")
+    'pgvector:postgresql://me@host/db'
+    """
+    return without_password(spec).partition("?")[0]
+
+
+def without_password(spec: str) -> str:
+    """The spec to be typed again: whatever it says besides a secret.
+
+    >>> without_password("pgvector:postgresql://me:secret@host/db?sslmode=require&password=secret")
+    'pgvector:postgresql://me@host/db?sslmode=require'
+    """
+    place, _, settings = _PASSWORD.sub(r"://\1@", spec).partition("?")
+    kept = "&".join(each for each in settings.split("&") if not _SECRET.match(each))
+    return f"{place}?{kept}" if kept else place
+
+
+GEOMETRIES = ("cosine", "dot", "euclidean")
+DEFAULT_COLLECTION = "vectors"
+
+Found = tuple[Ids, Floats]
+"""Ids and similarities, a row a query, best first; a short row ends in None and minus infinity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """For each query the ids of its nearest vectors and their similarities, best first, ties by id.
+
+    A row that an approximate index left short ends in None with score minus infinity.
+    """
+
+    ids: Ids
+    scores: Floats
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pairs(self, query: int) -> list[tuple[str, float]]:
+        """What was found for one query: (id, score), best first."""
+        row = zip(self.ids[query].tolist(), self.scores[query].tolist(), strict=True)
+        return [(name, score) for name, score in row if name is not None]
+
+
+class VectorStore(ABC):
+    """One collection of vectors with ids and, where given, texts."""
+
+    kind: ClassVar[str]
+    """The name before the colon of a spec."""
+    name_rule: ClassVar[re.Pattern[str]] = re.compile(r"[^\x00-\x1f\x7f]{1,48}")
+    name_words: ClassVar[str] = "1 to 48 characters, none of them a control character"
+    _place: str = ""
+
+    def __init__(self, collection: str, dims: int, geometry: str) -> None:
+        self.collection = collection
+        self.dims = dims
+        self.geometry = geometry
+        self._closed = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether search compares with every vector; an approximate index may miss some of the nearest."""
+        return True
+
+    def add(self, ids: Sequence[str], vectors: ArrayLike, texts: Sequence[str] | None = None) -> None:
+        """Put vectors under ids; an id that is there already gets the new vector and the new text.
+
+        All of them are checked before the first is written.
+        """
+        names = self._ids(ids)
+        if len(set(names)) < len(names):
+            (twice, _), *_ = Counter(names).most_common(1)
+            raise DuplicateError(f"the id {twice!r} stands twice in one call", hint="keep one vector for each id")
+        rows = self._rows(vectors, "the vectors")
+        if len(rows) != len(names):
+            raise ShapeError(f"{len(names)} ids came with {len(rows)} vectors", hint="give one id to each vector")
+        if texts is not None and len(texts) != len(names):
+            raise ShapeError(f"{len(names)} ids came with {len(texts)} texts", hint="give one text to each id")
+        if names:
+            self._add(names, rows, [None] * len(names) if texts is None else _whole_texts(names, texts))
+
+    def search(self, queries: ArrayLike, k: int) -> Hits:
+        """The k nearest vectors of every query; all of them where there are fewer than k."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise ParameterError(f"k is {k!r}; it must be a whole number of 1 or more")
+        rows = self._rows(queries, "the queries")
+        total = self.count()
+        width = min(int(k), total)
+        if not width or not len(rows):
+            return Hits(np.empty((len(rows), width), dtype=object), np.empty((len(rows), width)))
+        return Hits(*break_ties_by_id(lambda part, depth: self._search(rows[part], depth), len(rows), width, total))
+
+    def ask(self, queries: ArrayLike, k: int) -> Hits:
+        """What the engine itself answers to one request: ties in any order, and nothing asked beside it.
+
+        ``search`` counts the vectors first and asks again where a tie was cut; whoever measures how fast a
+        store is wants to measure the store.
+        """
+        return Hits(*self._search(self._rows(queries, "the queries"), k))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove vectors by id; the number of those that were there."""
+        names = self._ids(ids)
+        return self._delete(names) if names else 0
+
+    def texts(self, ids: Sequence[str]) -> list[str | None]:
+        """The texts that were added under these ids; None where there is no text or no such id."""
+        names = self._ids(ids)
+        return self._texts(names) if names else []
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
+        names = self._ids(ids)
+        rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
+        held = self._vectors(names) if names else {}
+        there = [at for at, name in enumerate(names) if name in held]
+        if there:
+            found = np.array([held[names[at]] for at in there], dtype=np.float32)
+            rows[there] = unit_rows(found) if self.geometry == "cosine" else found
+        return rows
+
+    def count(self) -> int:
+        """The number of vectors."""
+        self._require_open()
+        return self._count()
+
+    def close(self) -> None:
+        """Let go of memory, files and connections; what was stored on disk or on a server stays there."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def named(self) -> str:
+        """The store in a sentence, as people name it; no password."""
+        if not self._place:
+            return f"the {self.kind} store"
+        return f"the collection {self.collection!r} of {without_secrets(f'{self.kind}:{self._place}')}"
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} store {self.collection!r}: {self.dims} dimensions, {self.geometry}>"
+
+    @abstractmethod
+    def _count(self) -> int: ...
+
+    @abstractmethod
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None: ...
+
+    @abstractmethod
+    def _search(self, queries: Vectors, k: int) -> Found:
+        """The k nearest of each query, best first; ties in any order."""
+
+    @abstractmethod
+    def _delete(self, ids: list[str]) -> int: ...
+
+    @abstractmethod
+    def _texts(self, ids: list[str]) -> list[str | None]: ...
+
+    @abstractmethod
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        """The vectors of those ids that are there."""
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"the {self.kind} store {self.collection!r} is closed", hint="open it again")
+
+    def _ids(self, ids: Sequence[str]) -> list[str]:
+        self._require_open()
+        return _strings(ids)
+
+    def _rows(self, values: ArrayLike, subject: str) -> Vectors:
+        self._require_open()
+        given = np.asarray(values) if not isinstance(values, Sequence) or len(values) else np.empty((0, self.dims))
+        rows = as_vectors(given, subject)
+        if rows.shape[1] != self.dims:
+            raise ShapeError(
+                f"{subject} have {rows.shape[1]} dimensions, those of {self.collection!r} have {self.dims}",
+                hint="embed with the model that filled the collection, or open another one",
+            )
+        with np.errstate(over="ignore"):
+            narrow = rows.astype(np.float32)
+        finite = np.isfinite(narrow).all(axis=1)
+        if not finite.all():
+            raise NotFiniteError(
+                f"{subject} hold NaN or infinity in row {int(np.flatnonzero(~finite)[0])}",
+                hint="find where the embedder returned it; empty texts are a usual cause",
+            )
+        return narrow
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """The rows at length 1, so that their inner product is the cosine; a zero row stays zero.
+
+    Engines disagree on the cosine of a zero vector (NaN, 0 or an error); on the inner product they agree.
+    """
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0.0, casting="same_kind")
+
+
+def pad_hits(rows: Sequence[Sequence[tuple[str, float]]], k: int) -> Found:
+    """Lists of (id, score) as the two arrays, padded to k."""
+    ids = np.full((len(rows), k), None, dtype=object)
+    scores = np.full((len(rows), k), -np.inf)
+    for at, row in enumerate(rows):
+        for column, (name, score) in enumerate(row):
+            ids[at, column], scores[at, column] = name, score
+    return ids, scores
+
+
+def check_collection(
+    kind: type[VectorStore], collection: str, dims: int | None, geometry: str
+) -> tuple[int | None, str]:
+    """Dimensions and the geometry's proper name, when a collection can be opened with them."""
+    if not isinstance(collection, str) or not kind.name_rule.fullmatch(collection):
+        raise ParameterError(
+            f"{collection!r} cannot name a collection of a {kind.kind} store", hint=f"use {kind.name_words}"
+        )
+    if dims is not None and (isinstance(dims, bool) or not isinstance(dims, int | np.integer) or dims < 1):
+        raise ParameterError(f"dims is {dims!r}; it must be a whole number of 1 or more")
+    name = geometry_of(geometry).name
+    if name not in GEOMETRIES:
+        raise ParameterError(
+            f"stores know no {name} geometry",
+            hint=f"they know {', '.join(GEOMETRIES)}; geometry.nearest knows {name}",
+        )
+    return None if dims is None else int(dims), name
+
+
+def _whole_texts(names: list[str], texts: Sequence[str]) -> list[str | None]:
+    pairs = zip(names, texts, strict=True)
+    return [check_text(text, f"the text of {name!r}") for name, text in pairs]
+
+
+def _strings(ids: Sequence[str]) -> list[str]:
+    names: list[Any] = list(ids) if not isinstance(ids, str) else [None]
+    for name in names:
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise InputError(
+                f"{ids if name is None else name!r} is no id; ids are a list of strings that are not empty",
+                hint="numbers become ids by str(number)",
+            )
+    check_text("".join(names), "an id among those given")
+    return names
+
+
+# What a stored collection holds, and whether it is what was asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSchema:
+    """Dimensions, geometry, and the approximate index where there is one."""
+
+    dims: int
+    geometry: str
+    index: str = ""
+
+
+def resolve_schema(
+    collection: str,
+    found: Mapping[str, CollectionSchema],
+    dims: int | None,
+    geometry: str,
+    place: str,
+    *,
+    index: str = "",
+) -> tuple[CollectionSchema, bool]:
+    """The shape to open a collection with, and whether it is new; without ``dims`` it must be there."""
+    there = found.get(collection)
+    if there is None:
+        if dims is None:
+            raise UnknownNameError.of(
+                f"collection of {place}",
+                collection,
+                found,
+                more="dims=... creates it, with that many dimensions",
+            )
+        return CollectionSchema(dims, geometry, index), True
+    for what, wanted, held in (("dimensions", dims, there.dims), ("index", index or None, there.index)):
+        if wanted is not None and wanted != held:
+            raise ParameterError(
+                f"the collection {collection!r} of {place} has {held or 'no'} {what}, not {wanted}",
+                hint="open it as it is, or choose another name",
+            )
+    if dims is not None and geometry != there.geometry:
+        raise ParameterError(
+            f"the collection {collection!r} of {place} is {there.geometry}, not {geometry}",
+            hint=f"open it with geometry={there.geometry!r}, or choose another name",
+        )
+    return there, False

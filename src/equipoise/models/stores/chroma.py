@@ -1,0 +1,154 @@
+"""Chroma: vectors in a folder, searched through a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from equipoise.errors import StoreError
+from equipoise.models.stores.base import (
+    CollectionSchema,
+    Found,
+    VectorStore,
+    pad_hits,
+    resolve_schema,
+    unit_rows,
+)
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+
+class ChromaStore(VectorStore):
+    """A collection of a Chroma database on disk; its search is approximate, see ``recall.index_recall``.
+
+    ``ef_search`` is how many vectors the graph search keeps in view, and counts for a new collection only.
+    """
+
+    kind = "chroma"
+    name_rule = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,46}[A-Za-z0-9]")
+    name_words = "3 to 48 letters, digits, dots, hyphens or underscores, with a letter or digit at both ends"
+
+    def __init__(self, collection: str, shape: CollectionSchema, client: Any, place: str) -> None:
+        super().__init__(collection, shape.dims, shape.geometry)
+        self._client = client
+        self._place = place
+        self._most = int(client.get_max_batch_size())
+        self._entries = client.get_collection(collection, embedding_function=None)
+
+    @classmethod
+    def open(cls, path: str, collection: str, dims: int | None, geometry: str, *, ef_search: int = 100) -> Self:
+        """Open a folder, and a collection in it, or create them."""
+        place = str(Path(path).expanduser())
+        chromadb = require_extra("chromadb", extra="chroma")
+        settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
+        with _explained(place):
+            client = chromadb.PersistentClient(path=place, settings=settings)
+            found = {entry.name: _shape(entry.metadata) for entry in client.list_collections()}
+            shape, is_new = resolve_schema(collection, found, dims, geometry, place)
+            if is_new:
+                client.create_collection(
+                    collection,
+                    embedding_function=None,
+                    metadata={"dims": shape.dims, "geometry": shape.geometry},
+                    configuration={
+                        "hnsw": {
+                            "space": "l2" if shape.geometry == "euclidean" else "ip",
+                            "ef_search": ef_search,
+                        }
+                    },
+                )
+            return cls(collection, shape, client, place)
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def _count(self) -> int:
+        with _explained(self._place):
+            return int(self._entries.count())
+
+    def close(self) -> None:
+        if not self._closed:
+            self._client.close()
+        super().close()
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
+        with _explained(self._place):
+            for part in self._parts(len(ids)):
+                self._entries.upsert(
+                    ids=ids[part],
+                    embeddings=rows[part],
+                    # Without a document the old one would stay, so an absent text is an empty one and a mark.
+                    documents=[text or "" for text in texts[part]],
+                    metadatas=[{"has_text": text is not None} for text in texts[part]],
+                )
+
+    def _search(self, queries: Vectors, k: int) -> Found:
+        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+        with _explained(self._place):
+            answer = self._entries.query(query_embeddings=rows, n_results=k, include=["distances"])
+        lists = zip(answer["ids"], answer["distances"], strict=True)
+        return pad_hits(
+            [
+                [(name, self._similarity(distance)) for name, distance in zip(names, distances, strict=True)]
+                for names, distances in lists
+            ],
+            k,
+        )
+
+    def _delete(self, ids: list[str]) -> int:
+        with _explained(self._place):
+            before = self._entries.count()
+            for part in self._parts(len(ids)):
+                self._entries.delete(ids=ids[part])
+            return int(before - self._entries.count())
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        texts: dict[str, str] = {}
+        with _explained(self._place):
+            for part in self._parts(len(ids)):
+                answer = self._entries.get(ids=ids[part], include=["documents", "metadatas"])
+                rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
+                texts |= {name: text for name, text, marks in rows if marks["has_text"]}
+        return [texts.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        with _explained(self._place):
+            for part in self._parts(len(ids)):
+                answer = self._entries.get(ids=ids[part], include=["embeddings"])
+                found |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
+        return found
+
+    def _similarity(self, distance: float) -> float:
+        """From what the engine returns: the squared distance, or one minus the inner product."""
+        return -distance if self.geometry == "euclidean" else 1.0 - distance
+
+    def _parts(self, count: int) -> list[slice]:
+        return [slice(start, start + self._most) for start in range(0, count, self._most)]
+
+
+def _shape(metadata: dict[str, Any] | None) -> CollectionSchema:
+    """Collections that others made have no such record: no dimensions and no geometry agree with them."""
+    facts = metadata or {}
+    return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
+
+
+@contextmanager
+def _explained(place: str) -> Iterator[None]:
+    """What Chroma says becomes a sentence."""
+    errors = require_extra("chromadb.errors", extra="chroma")
+    try:
+        yield
+    except (errors.ChromaError, OSError, ValueError, RuntimeError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(
+            f"the Chroma database at {place} cannot be used: {said}",
+            hint="check that the folder can be written and was not removed or changed by another version",
+        ) from error

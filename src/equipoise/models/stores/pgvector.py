@@ -1,0 +1,289 @@
+"""pgvector: a table of vectors in a PostgreSQL database.
+
+Values travel as bound parameters only; a collection's name becomes a quoted identifier. Every call is one
+transaction, so nothing is ever half-written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isqrt
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
+
+from equipoise.errors import EquipoiseError, ParameterError, StoreError, UnknownNameError
+from equipoise.models.stores.base import (
+    CollectionSchema,
+    Found,
+    VectorStore,
+    pad_hits,
+    resolve_schema,
+    unit_rows,
+)
+from equipoise.redaction import note_secret
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+# Connections to PostgreSQL: opened with the extension ready, failures as sentences, no password shown.
+
+_CATALOGUE = """
+    CREATE TABLE IF NOT EXISTS equipoise_collections
+    (name text PRIMARY KEY, number serial NOT NULL,
+     dims integer NOT NULL, geometry text NOT NULL, approximate text NOT NULL)
+"""
+
+
+def connect(url: str) -> Any:
+    """A connection to a database that has the extension and the catalogue of collections."""
+    place, password = without_password(url)
+    for secret in (password, os.environ.get("PGPASSWORD")):
+        note_secret(secret)
+    psycopg = require_extra("psycopg", extra="pgvector")
+    vectors = require_extra("pgvector.psycopg", extra="pgvector")
+    try:
+        connection = psycopg.connect(url, connect_timeout=10)
+    except (psycopg.OperationalError, psycopg.ProgrammingError, UnicodeError) as error:
+        # The driver's last lines may be a question of its own; the refusal stands before it.
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in reversed(said) if not line.endswith("?")), "no answer")
+        raise StoreError(
+            f"the PostgreSQL server at {place} cannot be reached: {reason}",
+            hint="check that it runs, and the host, port, database, user and password of the URL",
+        ) from None
+    try:
+        with connection.transaction():
+            connection.execute("SET client_min_messages = warning")
+            # Two programs that start at once must not both create the same things.
+            connection.execute("SELECT pg_advisory_xact_lock(7201930)")
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            connection.execute(_CATALOGUE)
+        vectors.register_vector(connection)
+        connection.commit()
+    except psycopg.Error as error:
+        connection.close()
+        raise StoreError(
+            f"the database at {place} cannot be prepared: {str(error).splitlines()[0]}",
+            hint="install the extension vector (pgvector) there, and let this user create tables",
+        ) from None
+    return connection
+
+
+@contextmanager
+def translate_errors(connection: Any, place: str) -> Iterator[None]:
+    """A transaction; what the server says becomes a sentence."""
+    psycopg = require_extra("psycopg", extra="pgvector")
+    try:
+        with connection.transaction():
+            yield
+    except psycopg.Error as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        if connection.closed:
+            raise StoreError(
+                f"the PostgreSQL server at {place} has gone away: {said}",
+                hint="nothing of this call was stored; open the store again when the server is back",
+            ) from None
+        raise StoreError(f"PostgreSQL at {place} refused: {said}", hint="nothing of this call was stored") from None
+
+
+def without_password(url: str) -> tuple[str, str]:
+    """The URL as it may be shown, and the password that was in it."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise ParameterError(
+            "the address of a PostgreSQL server begins with postgresql://",
+            hint="write pgvector:postgresql://user@host/database; PGPASSWORD may hold the password",
+        )
+    scheme, _, rest = url.partition("://")
+    before, slash, path = rest.partition("/")
+    user, at, host = before.rpartition("@")
+    name, _, password = user.partition(":")
+    if set(password) & set("@?#") or (not at and ":" in before and "@" in path.partition("?")[0]):
+        # The driver would take a part of it for a host, and say so.
+        raise ParameterError(
+            "the password in the address of a PostgreSQL server holds a sign that ends it",
+            hint="write %40 for @, %2F for /, %3F for ? and %23 for #, or keep it in PGPASSWORD",
+        )
+    return f"{scheme}://{name}{at}{host}{slash}{path.partition('?')[0]}", unquote(password)
+
+
+INDEXES = ("hnsw", "ivfflat")
+_MOST_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
+_QUERIES_AT_ONCE = 256
+
+
+class PgVectorStore(VectorStore):
+    """A collection in PostgreSQL; search compares with every row unless an index is asked for.
+
+    ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
+    """
+
+    kind = "pgvector"
+
+    def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, place: str) -> None:
+        super().__init__(collection, shape.dims, shape.geometry)
+        self._index = shape.index
+        self._lists: int | None = None
+        self._connection = connection
+        self._place = place
+        sql = require_extra("psycopg.sql", extra="pgvector")
+        self._sql: Any = sql
+        self._table = sql.Identifier(table)
+        self._index_name = sql.Identifier(f"{table}_near")
+        self._nearness = sql.SQL("<->" if self.geometry == "euclidean" else "<#>")
+
+    @classmethod
+    def open(cls, url: str, collection: str, dims: int | None, geometry: str, *, index: str | None = None) -> Self:
+        """Connect, and open a collection or create it."""
+        if index is not None and index not in INDEXES:
+            raise UnknownNameError.of("pgvector index", index, INDEXES, more=f"known: {', '.join(INDEXES)}")
+        place, _ = without_password(url)
+        connection = connect(url)
+        try:
+            with translate_errors(connection, place):
+                shape, table = _opened(connection, collection, dims, geometry, index or "", place)
+            return cls(collection, shape, table, connection, place)
+        except EquipoiseError:
+            connection.close()
+            raise
+
+    @property
+    def exact(self) -> bool:
+        return not self._index
+
+    def _count(self) -> int:
+        with self._work() as connection:
+            row = connection.execute(self._query("SELECT count(*) FROM {table}")).fetchone()
+        return int(row[0])
+
+    def close(self) -> None:
+        super().close()
+        self._connection.close()
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
+        with self._work() as connection, connection.cursor() as cursor:
+            cursor.execute(self._query("CREATE TEMP TABLE arriving (LIKE {table}) ON COMMIT DROP"))
+            with cursor.copy("COPY arriving (id, vector, content) FROM STDIN WITH (FORMAT BINARY)") as copy:
+                copy.set_types(["text", "vector", "text"])
+                for row in zip(ids, rows, texts, strict=True):
+                    copy.write_row(row)
+            cursor.execute(
+                self._query(
+                    "INSERT INTO {table} (id, vector, content) SELECT id, vector, content FROM arriving "
+                    "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, content = excluded.content"
+                )
+            )
+
+    def _search(self, queries: Vectors, k: int) -> Found:
+        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+        found: list[list[tuple[str, float]]] = [[] for _ in rows]
+        self._build_index()
+        with self._work() as connection:
+            self._tune(connection, k)
+            for start in range(0, len(rows), _QUERIES_AT_ONCE):
+                part = list(rows[start : start + _QUERIES_AT_ONCE])
+                numbers = list(range(start, start + len(part)))
+                statement = self._query(
+                    "SELECT query.number, hit.id, hit.distance "
+                    "FROM unnest(%s::integer[], %s::vector[]) AS query (number, point), LATERAL "
+                    "(SELECT id, vector {nearness} query.point AS distance FROM {table} "
+                    "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3"
+                )
+                for number, name, distance in connection.execute(statement, (numbers, part, k)):
+                    found[number].append((name, self._similarity(distance)))
+        return pad_hits(found, k)
+
+    def _delete(self, ids: list[str]) -> int:
+        with self._work() as connection:
+            return int(connection.execute(self._query("DELETE FROM {table} WHERE id = ANY(%s)"), (ids,)).rowcount)
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        with self._work() as connection:
+            statement = self._query("SELECT id, content FROM {table} WHERE id = ANY(%s)")
+            content = dict(connection.execute(statement, (ids,)).fetchall())
+        return [content.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        with self._work() as connection:
+            statement = self._query("SELECT id, vector::real[] FROM {table} WHERE id = ANY(%s)")
+            return dict(connection.execute(statement, (ids,)).fetchall())
+
+    def _similarity(self, distance: float) -> float:
+        """From what the operator returns: a distance, or minus the inner product."""
+        return -distance * distance if self.geometry == "euclidean" else -distance
+
+    def _build_index(self) -> None:
+        if not self._index or self._lists is not None:
+            return
+        # As the authors of pgvector advise: a list for a thousand rows.
+        lists = max(1, min(1000, self.count() // 1000))
+        operators = "vector_l2_ops" if self.geometry == "euclidean" else "vector_ip_ops"
+        options = f" WITH (lists = {lists})" if self._index == "ivfflat" else ""
+        method = f"{self._index} (vector {operators}){options}"
+        with self._work() as connection:
+            connection.execute("SET LOCAL client_min_messages = warning")
+            connection.execute(
+                self._sql.SQL(f"CREATE INDEX IF NOT EXISTS {{name}} ON {{table}} USING {method}").format(
+                    name=self._index_name, table=self._table
+                )
+            )
+        self._lists = lists
+
+    def _tune(self, connection: Any, k: int) -> None:
+        """Search deep enough to return k rows."""
+        if self._index == "hnsw":
+            connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(1000, max(100, 2 * k))),))
+            connection.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+        elif self._index == "ivfflat":
+            probes = str(max(1, 2 * isqrt(self._lists or 1)))
+            connection.execute("SELECT set_config('ivfflat.probes', %s, true)", (probes,))
+            connection.execute("SET LOCAL ivfflat.iterative_scan = relaxed_order")
+
+    def _query(self, statement: str) -> Any:
+        return self._sql.SQL(statement).format(table=self._table, nearness=self._nearness)
+
+    @contextmanager
+    def _work(self) -> Iterator[Any]:
+        """One transaction, its failures explained."""
+        with translate_errors(self._connection, self._place):
+            yield self._connection
+
+
+def _opened(
+    connection: Any, collection: str, dims: int | None, geometry: str, index: str, place: str
+) -> tuple[CollectionSchema, str]:
+    """The shape and the table of a collection that is there, or that is made now."""
+    connection.execute("SELECT pg_advisory_xact_lock(7201930)")
+    rows = connection.execute("SELECT name, number, dims, geometry, approximate FROM equipoise_collections")
+    numbers: dict[str, int] = {}
+    found: dict[str, CollectionSchema] = {}
+    for name, number, *rest in rows:
+        numbers[name], found[name] = number, CollectionSchema(*rest)
+    shape, is_new = resolve_schema(collection, found, dims, geometry, place, index=index)
+    if not is_new:
+        return shape, _table(numbers[collection], collection)
+    if shape.dims > _MOST_DIMS[index]:
+        raise ParameterError(
+            f"{'an index of ' if index else ''}pgvector holds at most {_MOST_DIMS[index]:,} dimensions, "
+            f"not {shape.dims:,}",
+            hint="truncate the vectors with dim=" + (", or search without an index" if index else ""),
+        )
+    sql = require_extra("psycopg.sql", extra="pgvector")
+    row = connection.execute(
+        "INSERT INTO equipoise_collections (name, dims, geometry, approximate) VALUES (%s, %s, %s, %s) "
+        "RETURNING number",
+        (collection, shape.dims, shape.geometry, index),
+    ).fetchone()
+    table = _table(row[0], collection)
+    statement = "CREATE TABLE {table} (id text PRIMARY KEY, vector vector({dims}) NOT NULL, content text)"
+    connection.execute(sql.SQL(statement).format(table=sql.Identifier(table), dims=sql.Literal(shape.dims)))
+    return shape, table
+
+
+def _table(number: int, collection: str) -> str:
+    """A name that the server neither cuts nor misreads, and in which people see the collection's."""
+    return f"equipoise_{number}_{re.sub('[^a-z0-9]+', '_', collection.lower())[:32]}"

@@ -1,0 +1,186 @@
+"""Qdrant: vectors on a server, by URL. A key is read from QDRANT_API_KEY and appears nowhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID, uuid5
+
+from equipoise.errors import ParameterError, StoreError
+from equipoise.models.stores.base import (
+    CollectionSchema,
+    Found,
+    VectorStore,
+    pad_hits,
+    resolve_schema,
+    unit_rows,
+)
+from equipoise.redaction import note_secret
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+IN_MEMORY = ":memory:"
+"""The client's own stand-in for a server: for trying out only, far slower than one."""
+
+_NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
+_AT_ONCE = 256
+
+
+class QdrantStore(VectorStore):
+    """A collection of a Qdrant server; ``approximate=True`` searches its graph instead of every vector.
+
+    The server knows whole numbers and UUIDs as ids only, so each id is kept beside a UUID made from it.
+    """
+
+    kind = "qdrant"
+    name_rule = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,47}")
+    name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
+
+    def __init__(
+        self, collection: str, shape: CollectionSchema, client: Any, place: str, *, approximate: bool = False
+    ) -> None:
+        super().__init__(collection, shape.dims, shape.geometry)
+        self._client = client
+        self._place = place
+        self._approximate = approximate
+        self._models: Any = require_extra("qdrant_client.models", extra="qdrant")
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        collection: str,
+        dims: int | None,
+        geometry: str,
+        *,
+        approximate: bool = False,
+        timeout: int = 60,
+    ) -> Self:
+        """Connect, and open a collection or create it."""
+        if url != IN_MEMORY and not url.startswith(("http://", "https://")):
+            raise ParameterError(f"{url!r} is no address of a Qdrant server", hint="write qdrant:http://localhost:6333")
+        engine = require_extra("qdrant_client", extra="qdrant")
+        key = os.environ.get("QDRANT_API_KEY") or None
+        note_secret(key)
+        with _explained(url):
+            client = (
+                engine.QdrantClient(IN_MEMORY)
+                if url == IN_MEMORY
+                else engine.QdrantClient(url=url, api_key=key, timeout=timeout, check_compatibility=False)
+            )
+            shape = _shape(client, collection, dims, geometry, url)
+        return cls(collection, shape, client, url, approximate=approximate)
+
+    @property
+    def exact(self) -> bool:
+        return not self._approximate
+
+    def _count(self) -> int:
+        with _explained(self._place):
+            return int(self._client.count(self.collection, exact=True).count)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._client.close()
+        super().close()
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
+        with _explained(self._place):
+            for part in _parts(len(ids)):
+                points = self._models.Batch(
+                    ids=[_uuid(name) for name in ids[part]],
+                    vectors=rows[part].tolist(),
+                    payloads=[{"id": name, "text": text} for name, text in zip(ids[part], texts[part], strict=True)],
+                )
+                self._client.upsert(self.collection, points=points, wait=True)
+
+    def _search(self, queries: Vectors, k: int) -> Found:
+        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+        # The stand-in always compares with every vector, and warns when it is told to.
+        depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
+        found = []
+        with _explained(self._place):
+            for part in _parts(len(rows)):
+                requests = [
+                    self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"])
+                    for row in rows[part].tolist()
+                ]
+                for answer in self._client.query_batch_points(self.collection, requests=requests):
+                    found.append([(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points])
+        return pad_hits(found, k)
+
+    def _delete(self, ids: list[str]) -> int:
+        points = sorted({_uuid(name) for name in ids})
+        with _explained(self._place):
+            there = self._client.retrieve(self.collection, ids=points, with_payload=False)
+            selected = self._models.PointIdsList(points=points)
+            self._client.delete(self.collection, points_selector=selected, wait=True)
+        return len(there)
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        with _explained(self._place):
+            points = self._client.retrieve(self.collection, ids=[_uuid(name) for name in ids], with_payload=True)
+        texts = {point.payload["id"]: point.payload["text"] for point in points}
+        return [texts.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        with _explained(self._place):
+            points = self._client.retrieve(
+                self.collection, ids=[_uuid(name) for name in ids], with_payload=["id"], with_vectors=True
+            )
+        return {point.payload["id"]: point.vector for point in points}
+
+    def _similarity(self, score: float) -> float:
+        """From what the server returns: the distance, or the inner product."""
+        return -score * score if self.geometry == "euclidean" else score
+
+
+def _shape(client: Any, collection: str, dims: int | None, geometry: str, place: str) -> CollectionSchema:
+    models = require_extra("qdrant_client.models", extra="qdrant")
+    found = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
+    if collection in found:
+        facts = client.get_collection(collection).config.metadata or {}
+        found[collection] = CollectionSchema(
+            int(facts.get("dims", 0)), str(facts.get("geometry", "of another program"))
+        )
+    shape, is_new = resolve_schema(collection, found, dims, geometry, place)
+    if is_new:
+        distance = models.Distance.EUCLID if shape.geometry == "euclidean" else models.Distance.DOT
+        client.create_collection(
+            collection,
+            vectors_config=models.VectorParams(size=shape.dims, distance=distance),
+            metadata={"dims": shape.dims, "geometry": shape.geometry},
+        )
+    return shape
+
+
+@contextmanager
+def _explained(place: str) -> Iterator[None]:
+    """What the client says becomes a sentence."""
+    errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
+    try:
+        yield
+    except errors.ResponseHandlingException as error:
+        raise StoreError(
+            f"the Qdrant server at {place} does not answer: {error}",
+            hint="check that it runs, and its address",
+        ) from None
+    except (errors.UnexpectedResponse, ValueError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(
+            f"the Qdrant server at {place} refused: {said}", hint="check the key in QDRANT_API_KEY"
+        ) from None
+
+
+def _uuid(name: str) -> str:
+    return str(uuid5(_NAMES, name))
+
+
+def _parts(count: int) -> list[slice]:
+    return [slice(start, start + _AT_ONCE) for start in range(0, count, _AT_ONCE)]

@@ -1,0 +1,136 @@
+"""How much of the exact answer an approximate index finds, so that its loss is not blamed on the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import PairingError, ParameterError
+from equipoise.geometry import distances
+from equipoise.geometry.sharded_search import PreparedQueries
+from equipoise.geometry.shards import Shards
+from equipoise.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from equipoise.geometry.base import PointArray
+    from equipoise.geometry.search import Neighbors
+    from equipoise.models.stores.base import Hits, VectorStore
+
+ExactNeighbors = Callable[[int, Ints], Floats]
+"""What a query scores with some rows of the corpus."""
+
+_ROUNDING = 32 * float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecall:
+    """The share of the k nearest that a store returned, a value a query."""
+
+    k: int
+    per_query: Floats
+
+    @property
+    def recall(self) -> float:
+        """The mean over the queries; NaN without any."""
+        return float(self.per_query.mean()) if len(self.per_query) else float("nan")
+
+    @property
+    def worst(self) -> float:
+        """The least over the queries; NaN without any."""
+        return float(self.per_query.min()) if len(self.per_query) else float("nan")
+
+    @property
+    def complete(self) -> int:
+        """The number of queries for which nothing was missed."""
+        return int((self.per_query == 1.0).sum())
+
+    def __str__(self) -> str:
+        queries = len(self.per_query)
+        return f"index recall@{self.k} {self.recall:.4f} over {queries} queries, {self.complete} complete"
+
+
+def index_recall(
+    store: VectorStore,
+    queries: ArrayLike,
+    exact: Neighbors,
+    k: int,
+    *,
+    ids: Sequence[str] | None = None,
+    corpus: PointArray | None = None,
+) -> IndexRecall:
+    """Recall@k of a store against exact search over the same vectors.
+
+    ``exact`` holds the k nearest rows of the corpus or more, as ``geometry.nearest`` gives them; ``ids`` are
+    the ids of these rows in the store, the row numbers as strings when left out. Where several vectors tie
+    for the last place any of them is right: a hit counts when it is among the exact ones or scores as high as
+    the last of them, up to the rounding of float32. With ``corpus``, its rows tell what a hit scores; without
+    it the store's word is taken, which is right only where it holds those very vectors.
+    """
+    width = min(k, store.count())
+    if len(exact) != len(np.asarray(queries)):
+        raise PairingError(
+            f"there are {len(np.asarray(queries))} queries and exact answers to {len(exact)}",
+            hint="search exactly for the same queries",
+        )
+    if exact.indices.shape[1] < width:
+        raise ParameterError(
+            f"the exact search is {exact.indices.shape[1]} deep, too little for recall@{k}",
+            hint=f"search exactly with k={k} or more",
+        )
+    truth = None if corpus is None else exact_scores(Shards.of(corpus), queries, store.geometry)
+    return IndexRecall(k, recall_per_query(store.search(queries, k), exact, width, ids=ids, truth=truth))
+
+
+def recall_per_query(
+    hits: Hits,
+    exact: Neighbors,
+    width: int,
+    *,
+    ids: Sequence[str] | None = None,
+    truth: ExactNeighbors | None = None,
+) -> Floats:
+    """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
+
+    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones counts by what ``truth`` says
+    of its row, and one whose id is that of no row does not count; without ``truth``, by its score as it came.
+    """
+    row_of = None if ids is None else {name: row for row, name in enumerate(ids)}
+    values = np.full(len(exact), np.nan)
+    for query in range(len(exact) if width else 0):
+        places, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
+        right = set(places.tolist())
+        slack = _ROUNDING * float(np.abs(exact.scores[query, :width]).max())
+        rows = [(_row(name, row_of), score) for name, score in hits.pairs(query)]
+        others = [(row, score) for row, score in rows if row not in right]
+        scores = np.array([score for _, score in others])
+        if truth is not None:
+            known = [row for row, _ in others if row >= 0]
+            scores = truth(query, np.array(known, dtype=np.int64)) if known else np.empty(0)
+        found = len(rows) - len(others) + int((scores >= last - slack).sum())
+        values[query] = min(found, width) / width
+    return values
+
+
+def exact_scores(corpus: Shards, queries: ArrayLike, geometry: str) -> ExactNeighbors:
+    """The scores of exact search, row by row: what a hit is worth, whatever a store says of it."""
+    asked = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
+
+    def scores(query: int, rows: Ints) -> Floats:
+        held = rows[rows < len(corpus)]
+        vectors = corpus.take(held)
+        return asked.pairs(
+            np.full(len(held), query), vectors, distances.norm(vectors), np.arange(len(held), dtype=np.int64)
+        )
+
+    return scores
+
+
+def _row(name: str, row_of: dict[str, int] | None) -> int:
+    """The row of an id in the corpus; -1 where it names none."""
+    if row_of is not None:
+        return row_of.get(name, -1)
+    return int(name) if name.isascii() and name.isdecimal() else -1

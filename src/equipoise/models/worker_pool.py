@@ -1,0 +1,246 @@
+"""One model in several processes: each loads it for itself and takes the next block of texts.
+
+A worker is a fresh interpreter (``equipoise.embed.local.worker``) that talks through pipes, so the caller's
+script is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import lru_cache, partial
+from itertools import islice
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from equipoise.errors import EquipoiseError, MissingExtraError
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, encode_with_token_counts
+from equipoise.models.registry import ModelSpec, load_encoder
+
+if TYPE_CHECKING:
+    from equipoise.models.embedder import Embedder
+    from equipoise.types import Role
+
+
+class WorkerPoolEncoder(LocalEncoder):
+    """The same vectors as the model in one process, made by several."""
+
+    def __init__(self, spec: ModelSpec, processes: int) -> None:
+        self._workers = [_Worker(spec) for _ in range(processes)]
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="equipoise-worker")
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        try:
+            traits, *_ = [worker.receive() for worker in self._workers]
+        except BaseException:
+            self.close()
+            raise
+        for name, value in traits.items():
+            setattr(self, name, value)
+        for worker in self._workers:
+            self._idle.put(worker)
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """One block, by whichever worker is free."""
+        encoded: EncodedBatch = self._ask(list(texts), role)
+        return encoded
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Lengths, by whichever worker is free."""
+        counts: list[int] | None = self._ask(list(texts), None)
+        return counts
+
+    def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
+        """Blocks by number, in the order in which they are done; few are in flight at a time."""
+        numbered = enumerate(blocks)
+        running: dict[Future[Any], int] = {}
+        try:
+            while True:
+                for number, texts in islice(numbered, 2 * len(self._workers) - len(running)):
+                    running[self._threads.submit(self._ask, texts, role)] = number
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield running.pop(future), future.result()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _ask(self, texts: list[str], role: Role | None) -> Any:
+        worker = self._idle.get()
+        try:
+            return worker.ask((texts, role))
+        finally:
+            self._idle.put(worker)
+
+
+class _Worker:
+    """The parent's end of one process."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "equipoise.models.worker_pool"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        self._send(spec)
+
+    def ask(self, question: Any) -> Any:
+        """Send and wait for the answer."""
+        self._send(question)
+        return self.receive()
+
+    def receive(self) -> Any:
+        """The next answer; an error of the worker is raised here."""
+        assert self._process.stdout is not None
+        try:
+            answer = pickle.load(self._process.stdout)
+        except (EOFError, pickle.UnpicklingError, OSError, ValueError) as error:
+            code = self._process.poll()
+            raise EquipoiseError(
+                f"a worker process ended early (exit status {code})",
+                hint="out of memory? use fewer processes; with processes=1 the error shows itself",
+            ) from error
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Close the pipe, which the worker takes as the end; make sure that it does."""
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _send(self, question: Any) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the reader of the answer explains a dead worker
+            pickle.dump(question, self._process.stdin, protocol=5)
+            self._process.stdin.flush()
+
+
+# A process that holds one model and answers questions on its standard input; see ``workers``.
+
+TRAITS = ("card", "identity", "block_texts", "symmetric", "cacheable", "normalizes", "prompts")
+"""What the parent must know of the model without loading it."""
+
+
+def main() -> None:
+    """Load the model that the first message names, then answer until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    questions = sys.stdin.buffer
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with answers
+    try:
+        encoder = load_encoder(pickle.load(questions))
+    except Exception as error:
+        _answer(answers, _portable(error))
+        return
+    _answer(answers, {name: getattr(encoder, name) for name in TRAITS})
+    while True:
+        try:
+            texts, role = pickle.load(questions)
+        except EOFError:
+            break
+        _answer(answers, _answered(encoder, texts, role))
+    encoder.close()
+
+
+def _answered(encoder: Encoder, texts: list[str], role: Any) -> Any:
+    """Vectors with lengths where there is a role, lengths alone where there is none."""
+    try:
+        return encoder.token_counts(texts) if role is None else encode_with_token_counts(encoder, texts, role)
+    except Exception as error:
+        return _portable(error)
+
+
+def _portable(error: Exception) -> EquipoiseError:
+    """An error that the parent can read, whatever package it came from."""
+    if isinstance(error, EquipoiseError):
+        return error
+    return EquipoiseError(f"a worker failed: {type(error).__name__}: {error}", hint="try processes=1")
+
+
+def _answer(stream: BinaryIO, answer: Any) -> None:
+    pickle.dump(answer, stream, protocol=5)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()
+
+
+# Blocks of texts embedded elsewhere: the model is loaded where the texts arrive, and the vectors come back.
+
+ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
+"""Applies a pure function to every item; gives the place of an item and its answer as they are finished."""
+
+
+def encode_remote(
+    model: Embedder, blocks: Sequence[list[str]], role: Role, over: ExecutorMap
+) -> Iterator[tuple[int, EncodedBatch]]:
+    """The number of a block and its vectors, in the order in which they come back.
+
+    A model that was named is loaded there by its name; one in hand travels.
+    """
+    spec, encoder = model.spec, model.encoder
+    if spec.text:
+        options = {name: value for name, value in spec.options.items() if name != "processes"}
+        alone = ModelSpec(spec.kind, spec.name, options, spec.text)
+        identity = encoder.identity if encoder.cacheable else ""
+        work = partial(encode_by_spec, pickle.dumps(alone), identity, role)
+    else:
+        work = partial(encode_block, encoder, role)
+    return over(work, blocks)
+
+
+def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -> EncodedBatch:
+    """A block by the model of a spec, when it is the very one that the texts were sent for.
+
+    A model that does not say which one it is (an identity of "") is taken as it comes.
+    """
+    try:
+        encoder = _loaded(packed)
+    except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
+        raise MissingExtraError(
+            f"the node {platform.node()} cannot load the model: {error.sentence}",
+            hint="install the same packages and models on every node",
+        ) from error
+    if identity and encoder.identity != identity:
+        raise MissingExtraError(
+            f"{encoder.card.name} on the node {platform.node()} is another than where the command was typed",
+            hint="install the same version of the model on every node",
+        )
+    return encode_block(encoder, role, texts)
+
+
+def encode_block(encoder: Encoder, role: Role, texts: list[str]) -> EncodedBatch:
+    """A block by a loaded model."""
+    return encode_with_token_counts(encoder, texts, role)
+
+
+@lru_cache(maxsize=1)
+def _loaded(packed: bytes) -> Encoder:
+    """The model of a spec, loaded once a process."""
+    return load_encoder(pickle.loads(packed))

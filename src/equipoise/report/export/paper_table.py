@@ -1,0 +1,231 @@
+"""Systems by metrics, as a table in a paper has them: what LaTeX, Markdown and CSV write down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+from equipoise.checks.base import pluralize
+from equipoise.errors import ParameterError
+from equipoise.report.tables import bounded_systems, chance_bound_sign
+from equipoise.stats.formatting import (
+    format_count,
+    format_interval,
+    format_percent,
+    format_range,
+    format_value,
+    shared_decimals,
+)
+from equipoise.types import Direction
+
+if TYPE_CHECKING:
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate
+
+PARTIAL = "*"
+"""Stands behind the name of a system whose run is not complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCell:
+    """One figure as it is shown; ``letters`` are those of its tie bands on this metric."""
+
+    value: str
+    interval: str
+    letters: str
+    best: bool
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """Estimates by system and metric, the systems from best to worst, and what must stand beside them."""
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    bands: Mapping[str, Mapping[str, tuple[str, ...]]]
+    units: int
+    clusters: int | None
+    cautions: Mapping[str, str]
+    bounded: frozenset[str]
+    comparison: Comparison | None = None
+    like: str = ""
+
+    @classmethod
+    def of(cls, runs: Sequence[StoredRun], comparison: Comparison | None) -> PaperTable:
+        """The sheet of one run, or of several and their comparison."""
+        cautions = {run.result.system: run.caution for run in runs if run.caution}
+        if comparison is not None:
+            return cls(
+                comparison.order,
+                comparison.metrics,
+                comparison.estimates,
+                {metric: comparison.bands_on(metric) for metric in comparison.metrics},
+                comparison.n,
+                comparison.clusters,
+                cautions,
+                frozenset(bounded_systems(comparison.findings)),
+                comparison,
+                emulated_library(runs),
+            )
+        result = single_run(runs).result
+        clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
+        bounded = frozenset(bounded_systems(result.findings))
+        estimates = {result.system: result.estimates}
+        units = len(result.unit_ids)
+        return cls(
+            *((result.system,), result.names, estimates, {}, units, clusters, cautions, bounded),
+            like=emulated_library(runs),
+        )
+
+    def column(self, metric: str) -> list[Estimate]:
+        """What every system scores on a metric, in the order of the systems."""
+        return [self.estimates[system][metric] for system in self.systems]
+
+    def cell(self, system: str, metric: str) -> ReportCell:
+        """The figure of a system on a metric."""
+        places = self._places(metric)
+        estimate = self.estimates[system][metric]
+        value = format_value(estimate.value, places)
+        return ReportCell(
+            value,
+            format_interval(estimate.interval, places) if estimate.interval.known else "",
+            ",".join(self.letters(system, metric)),
+            len(self.systems) > 1 and value == self._best(metric),
+        )
+
+    def letters(self, system: str, metric: str) -> tuple[str, ...]:
+        """The tie bands of a system on a metric; none where it is not compared with another."""
+        return self.bands.get(metric, {}).get(system, ())
+
+    def chance(self, metric: str) -> str:
+        """What luck would score: a figure, a range where the systems differ in it, or a bound."""
+        known = [each.chance for each in self.column(metric) if not isnan(each.chance)]
+        if not known:
+            return "n/a"
+        better, places = self.better(metric), self._places(metric)
+        if self.bounded:
+            return f"{chance_bound_sign(better)}{format_value(_best_of(known, better), places)}"
+        return format_range(min(known), max(known), places)
+
+    def better(self, metric: str) -> Direction:
+        """Which way is better on a metric."""
+        return self.column(metric)[0].better
+
+    def _places(self, metric: str) -> int:
+        return shared_decimals(each.interval for each in self.column(metric))
+
+    def _best(self, metric: str) -> str:
+        """The best figure as it is printed: who prints the same is as good to a reader."""
+        known = [each.value for each in self.column(metric) if not isnan(each.value)]
+        return format_value(_best_of(known, self.better(metric)), self._places(metric)) if known else ""
+
+
+def emulated_library(runs: Sequence[StoredRun]) -> str:
+    """The library as which the runs were scored; empty where they were scored as we do."""
+    names = dict.fromkeys(str(run.result.settings.get("like") or "") for run in runs)
+    return ", ".join(filter(None, names))
+
+
+def single_run(runs: Sequence[StoredRun]) -> StoredRun:
+    """The one run that is given; several are shown by way of their comparison."""
+    if len(runs) != 1:
+        raise ParameterError(
+            f"{len(runs)} runs were given without their comparison",
+            hint="compare them first: compare([run.result for run in runs])",
+        )
+    return runs[0]
+
+
+def _best_of(values: Sequence[float], better: Direction) -> float:
+    return max(values) if better == Direction.UP else min(values)
+
+
+# What must be said beside a table, so that it can stand alone in a paper: test, correction, n, level.
+
+
+def table_caption(sheet: PaperTable) -> list[str]:
+    """Plain sentences, the most important first."""
+    said = [_subject(sheet), _intervals(sheet)]
+    if sheet.comparison is not None:
+        said += [_letters(sheet.comparison), "The best of a column is bold."]
+    said += [
+        "Arrows point to where figures are better. Chance is what a system that knows nothing would score.",
+        "A chance level with an inequality sign is only a bound: the number of candidates is not known."
+        if sheet.bounded
+        else "",
+        _like(sheet),
+        _undefined(sheet),
+        _unknown(sheet),
+        *_cautions(sheet),
+    ]
+    return [sentence for sentence in said if sentence]
+
+
+def table_notes(sheet: PaperTable) -> list[str]:
+    """What must be said where there is no table to explain."""
+    letters = [] if sheet.comparison is None else [_letters(sheet.comparison)]
+    return [*filter(None, (_subject(sheet), _like(sheet))), *letters, *_cautions(sheet)]
+
+
+def _cautions(sheet: PaperTable) -> list[str]:
+    return [f"{PARTIAL} {sentence}." for sentence in sheet.cautions.values()]
+
+
+def _subject(sheet: PaperTable) -> str:
+    systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
+    within = f" in {pluralize(sheet.clusters, 'cluster')}" if sheet.clusters is not None else ""
+    order = f", best first on {sheet.comparison.primary}" if sheet.comparison else ""
+    return f"{_listed(sheet.metrics)} of {systems} on {pluralize(sheet.units, 'unit')}{within}{order}."
+
+
+def _intervals(sheet: PaperTable) -> str:
+    known = [each.interval for metric in sheet.metrics for each in sheet.column(metric)]
+    known = [interval for interval in known if interval.known]
+    if not known:
+        return ""
+    methods = ", ".join(dict.fromkeys(interval.method for interval in known))
+    levels = " and ".join(dict.fromkeys(format_percent(interval.level) for interval in known))
+    return f"In brackets: {levels} intervals ({methods})."
+
+
+def _letters(comparison: Comparison) -> str:
+    """What the letters mean, and which test and correction they come from."""
+    question = comparison.question
+    test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
+    flips = "" if comparison.flips is None else f", {format_count(comparison.flips)} flips"
+    return (
+        f"Systems that share a letter on a metric cannot be told apart at {format_percent(question.level)}. "
+        f"{test}{flips}, seed {question.seed}; {comparison.families_of(comparison.metrics)}."
+    )
+
+
+def _like(sheet: PaperTable) -> str:
+    return f"Scored like {sheet.like}, by its rules for each metric." if sheet.like else ""
+
+
+def _undefined(sheet: PaperTable) -> str:
+    gaps = [
+        f"{metric} of {system} ({pluralize(estimate.undefined, 'unit')})"
+        for metric in sheet.metrics
+        for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True)
+        if estimate.undefined
+    ]
+    return f"Undefined units, left out of the figure: {_listed(gaps)}." if gaps else ""
+
+
+def _unknown(sheet: PaperTable) -> str:
+    gaps = [
+        f"{metric} of {system} ({estimate.interval.reason})"
+        for metric in sheet.metrics
+        for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True)
+        if not estimate.interval.known or isnan(estimate.value)
+    ]
+    return f"Without an interval: {_listed(gaps)}." if gaps else ""
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,1 +1,0 @@
-"""The page as data: what a report says, before anybody decides how it looks."""

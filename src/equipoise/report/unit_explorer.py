@@ -1,0 +1,337 @@
+"""The units one by one: their values, and for those that tell most what each system retrieved."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import StoreError
+from equipoise.io.dataset import Value
+from equipoise.report.tables import finite_or_none
+from equipoise.report.view_model import Column, Explorer, Hit, Item, UnitDetail, UnitSlice
+from equipoise.runs.run_directory import DETAILS
+from equipoise.runs.unit_table import UnitContent, json_text, parse_details
+from equipoise.stats.formatting import format_count
+from equipoise.types import Direction, Floats, Ints
+
+if TYPE_CHECKING:
+    from equipoise.report.build import RunSet
+    from equipoise.runs.store import StoredRun
+
+# Which units a page keeps when it cannot keep all: those that tell systems apart.
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class UnitSelection:
+    """Places of the units that are kept, in their own order; ``ranked`` has the most telling first."""
+
+    kept: Ints
+    ranked: Ints
+    note: str
+
+
+def select_units(values: Floats, room: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
+    """At most ``room`` units: where the systems differ most, or where a single one does worst.
+
+    Equals are drawn at random, by the seed.
+
+    >>> select_units(np.array([[1.0, 1.0], [1.0, 0.0], [0.5, 0.2]]), 2, Direction.UP).kept
+    array([1, 2])
+    """
+    ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
+    chosen = ranked[:room].astype(np.int64)
+    note = ""
+    if len(values) > room:
+        why = "the systems differ most" if values.shape[1] > 1 else "the system does worst"
+        note = (
+            f"{format_count(room)} of {format_count(len(values))} units are kept here: those on which {why}, "
+            f"equals drawn at random (seed {seed}). The tables and figures above rest on all of them."
+        )
+    return UnitSelection(np.sort(chosen), chosen, note)
+
+
+def _interest(values: Floats, better: Direction) -> Floats:
+    """How much a unit tells; one that is undefined for every system tells nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value
+        if values.shape[1] == 1:
+            told = -values[:, 0] if better == Direction.UP else values[:, 0]
+        else:
+            told = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)
+    told = np.nan_to_num(told, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(told, dtype=np.float64)
+
+
+# Texts that each stand once, as long as there is room for them.
+
+ELLIPSIS = "…"
+LENGTHS = (4000, 2000, 1000, 600, 400, 300, 200, 160)
+"""Where texts may be cut, longest first."""
+
+
+class TextPool:
+    """Every text once, cut after ``length`` characters; the first is empty.
+
+    >>> table = TextPool(5)
+    >>> table.place("rye and wheat"), table.place(""), table.place("rye and wheat"), table.texts
+    (1, 0, 1, ['', 'rye a…'])
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.texts = [""]
+        self._places = {"": 0}
+
+    def place(self, text: str) -> int:
+        """Where the text stands."""
+        found = self._places.get(text)
+        if found is None:
+            found = self._places[text] = len(self.texts)
+            self.texts.append(truncate_text(text, self.length))
+        return found
+
+
+def truncate_text(text: str, length: int) -> str:
+    """The beginning of a text, and a sign that it goes on."""
+    return text if len(text) <= length else text[:length].rstrip() + ELLIPSIS
+
+
+def max_text_length(texts: Iterable[str], room: int) -> int | None:
+    """After how many characters texts must be cut to take at most ``room`` bytes; None if no cut helps.
+
+    >>> max_text_length(["a" * 5000, "b" * 100], 2500), max_text_length(["a" * 500] * 9, 1000)
+    (2000, None)
+    """
+    sizes = [(len(text), len(text.encode("utf-8", "replace"))) for text in texts]
+    for length in LENGTHS:
+        taken = sum(size if long <= length else size * length // long for long, size in sizes)
+        if taken <= room:
+            return length
+    return None
+
+
+# The details of some units of a run, without reading those of all where a run has very many.
+
+MANY = 20_000
+"""A run with more units than this is read line by line."""
+
+# Lines as ``detail_lines`` writes them. Inside a string the quotes would be escaped, and a slice has no list
+# for a value, so that each of these marks is where it seems to be.
+_ID, _TEXT, _BODY = b'{"id": ', b', "text": ', b', "retrieved": ['
+
+Slices = Mapping[str | int, Mapping[str, Value]]
+
+
+def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str | int, UnitContent]:
+    """What people see of these units; units of which nothing is kept are left out."""
+    if run.manifest.units <= MANY:
+        return {unit: run.details[unit] for unit in units if unit in run.details}
+    file = run.path / DETAILS
+    wanted = {_ID + json_text(unit).encode() for unit in units}
+    lines = [
+        (number, _parsed(line, file, number)) for number, line in _lines(file) if line.partition(_TEXT)[0] in wanted
+    ]
+    return parse_details(lines, source=str(file))
+
+
+def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
+    """The slices of every unit, from the first run that knows any: they belong to the units."""
+    for run in runs:
+        if run.manifest.units <= MANY:
+            found: Slices = {unit: detail.slices for unit, detail in run.details.items() if detail.slices}
+        else:
+            heads = _heads(run.path / DETAILS)
+            found = {head["id"]: head["slices"] for head in heads if head.get("slices")}
+        if found:
+            return found
+    return {}
+
+
+def _heads(file: Path) -> Iterator[dict[str, Any]]:
+    """What every line says before it lists what was retrieved."""
+    for number, line in _lines(file):
+        head, body, _ = line.partition(_BODY)
+        yield _parsed(head + b"}" if body else line, file, number)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    if not file.is_file():
+        return
+    with open(file, "rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.startswith(_ID):
+                raise _changed(file, number)
+            yield number, line
+
+
+def _parsed(line: bytes, file: Path, number: int) -> Any:
+    try:
+        parsed = json.loads(line)
+    except ValueError as error:
+        raise _changed(file, number) from error
+    if not isinstance(parsed, dict):
+        raise _changed(file, number)
+    return parsed
+
+
+def _changed(file: Path, number: int) -> StoreError:
+    return StoreError(
+        f"{file} line {number} is no detail of a unit",
+        hint="the file was changed after it was written: run the command again",
+    )
+
+
+MOST_CELLS = 200_000
+"""Values of units, metrics and systems together."""
+MOST_HITS = 40_000
+"""Retrieved items of all units and systems together."""
+TEXT_BYTES = 900_000
+"""All texts together, each counted once."""
+
+Found = tuple[UnitContent | None, ...]
+"""What is known of one unit, a detail a system."""
+
+
+def build_unit_explorer(subject: RunSet, slices: Slices) -> Explorer | None:
+    """The units that are kept; None where no metric has a value for each unit."""
+    tables = {name: table for name in subject.metrics if (table := subject.per_unit(name)) is not None}
+    if not tables or not subject.units:
+        return None
+    leading = next(iter(tables))
+    better = {name: subject.estimates(name)[0].better for name in tables}
+    room = max(1, MOST_CELLS // (len(tables) * len(subject.runs)))
+    chosen = select_units(tables[leading], room, better[leading])
+    ids = subject.units
+    kept = [ids[place] for place in chosen.kept]
+    known = _details(subject, [ids[place] for place in chosen.ranked])
+    details, shown = _fitted(kept, known)
+    return Explorer(
+        units=tuple(str(unit) for unit in kept),
+        columns=tuple(_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()),
+        slices=_unit_slices(kept, slices),
+        details=details,
+        items=tuple(shown.items),
+        texts=tuple(shown.texts.texts),
+        total=len(ids),
+        note=_note(chosen, known, details, shown.texts.length),
+    )
+
+
+def _column(name: str, better: Direction, values: Floats) -> Column:
+    return Column(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
+
+
+def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
+    """What the runs keep of these units, the most telling unit first."""
+    by_run = [read_unit_details(run, ranked) for run in subject.runs]
+    found = {unit: tuple(details.get(unit) for details in by_run) for unit in ranked}
+    return {unit: each for unit, each in found.items() if any(each)}
+
+
+@dataclass
+class _Table:
+    """Items and texts, each once."""
+
+    texts: TextPool
+    items: list[Item] = field(default_factory=list)
+    places: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+    def hits(self, detail: UnitContent | None) -> tuple[Hit, ...]:
+        """What one system retrieved, by place."""
+        if detail is None:
+            return ()
+        hits = []
+        for each in detail.retrieved:
+            key = (each.id, each.text, each.where)
+            if key not in self.places:
+                self.places[key] = len(self.items)
+                self.items.append(Item(each.id, self.texts.place(each.text), self.texts.place(each.where)))
+            score = None if each.score is None else finite_or_none(each.score)
+            hits.append(Hit(self.places[key], score, each.relevant))
+        return tuple(hits)
+
+
+def _fitted(
+    kept: Sequence[str | int], known: Mapping[str | int, Found]
+) -> tuple[tuple[UnitDetail | None, ...], _Table]:
+    """As many details as there is room for: what was retrieved first gives way, then the ends of texts."""
+    listed = _first_with_hits(known)
+    length = max_text_length(_texts(known, listed), TEXT_BYTES)
+    while length is None and listed:
+        listed = dict(list(listed.items())[: len(listed) // 2])
+        length = max_text_length(_texts(known, listed), TEXT_BYTES)
+    table = _Table(TextPool(length or LENGTHS[-1]))
+    return tuple(_detail(known.get(unit), table, with_hits=unit in listed) for unit in kept), table
+
+
+def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]:
+    """The most telling units, up to as many retrieved items as a page can hold."""
+    listed: dict[str | int, Found] = {}
+    hits = 0
+    for unit, found in known.items():
+        hits += sum(len(detail.retrieved) for detail in found if detail is not None)
+        if hits > MOST_HITS:
+            break
+        listed[unit] = found
+    return listed
+
+
+def _texts(known: Mapping[str | int, Found], listed: Mapping[str | int, Found]) -> set[str]:
+    texts = {text for found in known.values() for text in (_shown(found).text, *_shown(found).expected)}
+    hits = (hit for found in listed.values() for each in found if each for hit in each.retrieved)
+    return texts.union(*((hit.text, hit.where) for hit in hits))
+
+
+def _shown(found: Found) -> UnitContent:
+    """The unit as the first system that keeps it has it: its text and its answers are the same for all."""
+    return next(detail for detail in found if detail is not None)
+
+
+def _detail(found: Found | None, table: _Table, *, with_hits: bool) -> UnitDetail | None:
+    if found is None:
+        return None
+    shown = _shown(found)
+    return UnitDetail(
+        text=table.texts.place(shown.text),
+        expected=tuple(table.texts.place(answer) for answer in shown.expected),
+        retrieved=tuple(table.hits(each) for each in found) if with_hits else (),
+    )
+
+
+def _unit_slices(kept: Sequence[str | int], slices: Slices) -> tuple[UnitSlice, ...]:
+    names = dict.fromkeys(name for unit in kept for name in slices.get(unit, ()))
+    return tuple(_unit_slice(name, [slices.get(unit, {}).get(name) for unit in kept]) for name in names)
+
+
+def _unit_slice(name: str, values: Sequence[Value | None]) -> UnitSlice:
+    texts = [None if value is None else str(value) for value in values]
+    places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
+    return UnitSlice(name, tuple(places), tuple(-1 if text is None else places[text] for text in texts))
+
+
+def _note(
+    chosen: UnitSelection,
+    known: Mapping[str | int, Found],
+    details: Sequence[UnitDetail | None],
+    length: int,
+) -> str:
+    """Everything that was left out, in sentences."""
+    sentences = [chosen.note] if chosen.note else []
+    retrieving = sum(any(each and each.retrieved for each in found) for found in known.values())
+    listed = sum(each is not None and any(each.retrieved) for each in details)
+    if listed < retrieving:
+        sentences.append(
+            f"What was retrieved is shown for {format_count(listed)} of them, where the systems differ most."
+        )
+    everything = (text for found in known.values() for text in _texts({"": found}, {"": found}))
+    if any(len(text) > length for text in everything):
+        sentences.append(f"Texts are cut after {format_count(length)} characters.")
+    return " ".join(sentences)

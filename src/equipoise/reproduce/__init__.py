@@ -1,0 +1,17 @@
+"""Scoring as other libraries do, and why two of them disagree."""
+
+from equipoise.reproduce.attribution import explain_difference
+from equipoise.reproduce.difference import ScoreDifference
+from equipoise.reproduce.presets import PRESETS, Preset
+from equipoise.reproduce.published import ConventionSearch, explain_published
+from equipoise.reproduce.score import score_like
+
+__all__ = [
+    "PRESETS",
+    "ConventionSearch",
+    "Preset",
+    "ScoreDifference",
+    "explain_difference",
+    "explain_published",
+    "score_like",
+]

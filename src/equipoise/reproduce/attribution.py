@@ -1,0 +1,386 @@
+"""Why two programs disagree: their conventions changed one at a time, and what each change brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import factorial, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parser import parse_metrics
+from equipoise.reproduce.conventions import CONVENTIONS, Conventions, Value, affects
+from equipoise.reproduce.difference import (
+    ConventionEffect,
+    ConventionPair,
+    LibraryScore,
+    NoEffect,
+    ScoreDifference,
+    UnitChange,
+    WorkedExample,
+    worked_example,
+)
+from equipoise.reproduce.emulation import EmulatedScore, RunAndQrels, score_under
+from equipoise.reproduce.presets import EQUIPOISE, Preset, get_preset
+from equipoise.reproduce.score import limitation_notes
+from equipoise.reproduce.tie_orders import is_tied, to_float32
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.types import Bools
+
+# The way from one set of conventions to another: every figure on it, each measured once.
+
+NO_DIFFERENCE = 1e-12
+
+
+@dataclass(frozen=True)
+class ConventionPath:
+    """Where the conventions in ``changed`` are the other program's, and the rest the first one's."""
+
+    material: RunAndQrels
+    metric: Metric[Any]
+    one: Conventions
+    other: Conventions
+    _known: dict[frozenset[str], EmulatedScore] = field(default_factory=dict, repr=False)
+
+    def figure(self, changed: frozenset[str]) -> EmulatedScore:
+        """The figure when these conventions have been changed."""
+        if changed not in self._known:
+            conventions = self.one.with_values({name: self.other[name] for name in changed})
+            self._known[changed] = score_under(self.material, self.metric, conventions)
+        return self._known[changed]
+
+    def worth(self, changed: frozenset[str]) -> float:
+        """Its value; halfway a mean over no query at all counts as 0, so that the shares still add up."""
+        value = self.figure(changed).value
+        return 0.0 if isnan(value) else value
+
+    def alone(self, name: str) -> float:
+        """What one change does to the first figure."""
+        return self.worth(frozenset({name})) - self.worth(frozenset())
+
+    def touched(self, name: str, active: Sequence[str]) -> Bools:
+        """Units whose value a change moves, as the first or as the last of all changes."""
+        every = frozenset(active)
+        first = differing_units(self.figure(frozenset()), self.figure(frozenset({name})))
+        last = differing_units(self.figure(every - {name}), self.figure(every))
+        return first | last
+
+
+def differing_units(one: EmulatedScore, other: EmulatedScore) -> Bools:
+    """Units with another value, or with one on one side only."""
+    gone = np.isnan(one.per_unit) != np.isnan(other.per_unit)
+    apart = np.abs(np.nan_to_num(one.per_unit) - np.nan_to_num(other.per_unit)) > NO_DIFFERENCE
+    differs: Bools = gone | apart
+    return differs
+
+
+def largest_changes(one: EmulatedScore, other: EmulatedScore) -> list[int]:
+    """Units that differ, those first that move the mean most."""
+    parts = np.nan_to_num(other.per_unit) / other.n - np.nan_to_num(one.per_unit) / one.n
+    differs = differing_units(one, other)
+    return [int(at) for at in np.argsort(-np.abs(parts), kind="stable") if differs[at]]
+
+
+# Who brought how much of a change: Shapley's values over the orders in which things can be changed.
+
+MAX_EXACT_PLAYERS = 8
+"""Up to so many things all their subsets are measured; above, this many orders are drawn."""
+N_SAMPLED_ORDERS = 60
+
+Worth = Callable[[frozenset[str]], float]
+
+
+def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict[str, float]:
+    """What each name adds to ``worth`` on average over the orders in which they can be added.
+
+    The shares sum to ``worth`` of all names minus ``worth`` of none, and a name that never changes anything
+    has 0. Up to ``MAX_EXACT_PLAYERS`` names the average is over all orders, beyond over some that are drawn.
+
+    >>> shapley_values(["a", "b"], lambda chosen: float(len(chosen) == 2))
+    {'a': 0.5, 'b': 0.5}
+    """
+    if is_exact(names):
+        return {name: _exact(name, names, worth) for name in names}
+    rng = np.random.default_rng(seed)
+    total = dict.fromkeys(names, 0.0)
+    for _ in range(N_SAMPLED_ORDERS):
+        order = [names[place] for place in rng.permutation(len(names))]
+        for place, name in enumerate(order):
+            before = frozenset(order[:place])
+            total[name] += worth(before | {name}) - worth(before)
+    return {name: value / N_SAMPLED_ORDERS for name, value in total.items()}
+
+
+def is_exact(names: Sequence[str]) -> bool:
+    """Whether so few names are averaged over all their orders."""
+    return len(names) <= MAX_EXACT_PLAYERS
+
+
+def _exact(name: str, names: Sequence[str], worth: Worth) -> float:
+    others = [each for each in names if each != name]
+    every = factorial(len(names))
+    share = 0.0
+    for before in _subsets(others):
+        orders = factorial(len(before)) * factorial(len(others) - len(before))
+        share += orders / every * (worth(before | {name}) - worth(before))
+    return share
+
+
+def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
+    for size in range(len(names) + 1):
+        yield from map(frozenset, combinations(names, size))
+
+
+# Conventions that cannot change a figure on this data, whatever the others say: they need not be tried.
+
+
+def no_effect_reason(name: str, values: tuple[Value, Value], material: RunAndQrels, metric: Metric[Any]) -> str:
+    """Why a change between two values of a convention can do nothing here; empty where it might.
+
+    >>> from equipoise.metrics.parser import parse_metrics
+    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.2}}, {"q": {"a": 1}})
+    >>> no_effect_reason("ties", ("expected", "id_up"), material, parse_metrics("MRR")[0])
+    'no two scores of a query are equal'
+    """
+    return _REASONS[name](material, metric, values) if name in _REASONS else ""
+
+
+def _ties(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    # Ties in 64 bits stay ties in 32; looking at 32 covers both.
+    free = not any(map(is_tied, to_float32(material.run).values()))
+    return "no two scores of a query are equal" if free else ""
+
+
+def _scores(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for scores in material.run.values():
+        wide = np.array(list(scores.values()), dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = wide.astype(np.float32)
+        if len(np.unique(narrow)) < len(np.unique(wide)) or ((narrow > 0) != (wide > 0)).any():
+            return ""
+    return "32 bits tell all scores of a query apart that 64 bits do"
+
+
+def _missing(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    return "the run answers every judged query" if material.answered.all() else ""
+
+
+def _empty(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for query, gains in material.truth.items():
+        listed = material.run.get(query, {})
+        if not any(gain >= 1 and item in listed and item != query for item, gain in gains.items()):
+            return ""
+    return "every query has a relevant item in its list"
+
+
+def _own_id(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    named = any(query in scores for query, scores in material.run.items())
+    return "" if named else "no document has the id of its query"
+
+
+def _unretrieved(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for query, gains in material.truth.items():
+        listed = material.run.get(query, {})
+        if any(gain > 0 and (item not in listed or item == query) for item, gain in gains.items()):
+            return ""
+    return "every relevant item was retrieved"
+
+
+def _nonpositive(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    lowest = min((score for scores in to_float32(material.run).values() for score in scores.values()), default=1)
+    return "all scores are above 0" if lowest > 0 else ""
+
+
+def _grades(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
+    if gains <= {1}:
+        return "all judgements are 0 or 1"
+    if metric.symbol != "nDCG" and min(gains) >= 1:
+        return "the metric asks only what is relevant, and all grades above 0 are at least 1"
+    if set(values) == {"kept", "whole"} and all(gain == int(gain) for gain in gains):
+        return "all judgements are whole numbers"
+    return ""
+
+
+def _gain(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
+    return "all judgements are 0 or 1" if gains <= {1} else ""
+
+
+def _norm(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    if set(values) != {"min", "R"}:
+        return ""
+    cutoff = getattr(metric, "k", None)
+    most = max(sum(gain > 0 for gain in gains.values()) for gains in material.truth.values())
+    if cutoff is None:
+        return "without a cutoff min(k, R) is R"
+    return "no query has more than k relevant items" if most <= cutoff else ""
+
+
+def _depth(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    cutoff = getattr(metric, "k", None)
+    if cutoff is not None and all(each is None or each >= cutoff for each in values):
+        return "the metric looks no deeper than its cutoff"
+    longest = max(map(len, material.run.values()))
+    return "no list is longer" if all(each is None or each >= longest for each in values) else ""  # type: ignore[operator]
+
+
+def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    shortest = min(
+        len(scores) - (query in scores)  # a document named like its query may be dropped
+        for query, scores in material.run.items()
+    )
+    return "no list is that short" if all(shortest >= each for each in values) else ""  # type: ignore[operator]
+
+
+_REASONS: Mapping[str, Callable[[RunAndQrels, Metric[Any], tuple[Value, Value]], str]] = {
+    "ties": _ties,
+    "scores": _scores,
+    "missing": _missing,
+    "empty": _empty,
+    "own_id": _own_id,
+    "unretrieved": _unretrieved,
+    "nonpositive": _nonpositive,
+    "grades": _grades,
+    "gain": _gain,
+    "norm": _norm,
+    "depth": _depth,
+    "fewest": _fewest,
+}
+
+
+MAX_LISTED_UNITS = 20
+
+
+def explain_difference(
+    run: Any,
+    qrels: Any,
+    metric: str | Metric[Any] = "nDCG@10",
+    *,
+    one: str | Preset,
+    other: str | Preset = EQUIPOISE,
+    seed: int = 0,
+) -> ScoreDifference:
+    """Which conventions make two programs print different figures for the same run, and on which units.
+
+    ``one`` and ``other`` are presets; ``run`` and ``qrels`` are dicts of dicts or paths. With up to eight
+    conventions that could matter, the share of each is its average effect over all orders in which they can
+    be changed (Shapley); the shares add up to the difference.
+
+    >>> run = {"q": {"a": 0.5, "b": 0.5}}
+    >>> explain_difference(run, {"q": {"a": 1}}, "MRR", one="trec_eval", other="equipoise")
+    <Difference MRR: trec_eval 0.5, equipoise 0.75; ties +0.25>
+    """
+    material = RunAndQrels.of(run, qrels)
+    return attribute_difference(material, parse_single_metric(metric), get_preset(one), get_preset(other), seed=seed)
+
+
+def parse_single_metric(metric: str | Metric[Any]) -> Metric[Any]:
+    """One metric of ranked lists."""
+    found = parse_metrics(metric, evidence=Ranking)
+    if len(found) > 1:
+        raise ParameterError(f"{metric} names {len(found)} metrics", hint=f"ask for one: {found[0].name}")
+    return found[0]
+
+
+def attribute_difference(
+    material: RunAndQrels, metric: Metric[Any], one: Preset, other: Preset, *, seed: int = 0
+) -> ScoreDifference:
+    """``explain_difference`` on what has been read."""
+    walk = ConventionPath(material, metric, one.rules(metric), other.rules(metric))
+    active, idle = _sorted_out(walk)
+    ends = walk.figure(frozenset()), walk.figure(frozenset(walk.one))
+    sides = [_side(preset, walk, figure) for preset, figure in zip((one, other), ends, strict=True)]
+    parts = shapley_values(active, walk.worth, seed=seed)
+    touched = {name: walk.touched(name, active) for name in active}
+    changes = [
+        ConventionEffect(
+            ConventionPair.of(name, walk.one, walk.other),
+            parts[name],
+            walk.alone(name),
+            int(touched[name].sum()),
+        )
+        for name in active
+    ]
+    places = largest_changes(*ends)
+    units = [
+        UnitChange(
+            str(material.units[at]),
+            float(ends[0].per_unit[at]),
+            float(ends[1].per_unit[at]),
+            tuple(CONVENTIONS[name].title for name in active if touched[name][at]),
+        )
+        for at in places[:MAX_LISTED_UNITS]
+    ]
+    return ScoreDifference(
+        metric=metric.name,
+        one=sides[0],
+        other=sides[1],
+        changes=tuple(sorted(changes, key=lambda change: -abs(change.share))),
+        idle=tuple(idle),
+        units=tuple(units),
+        changed_units=len(places),
+        example=_example(walk, units),
+        method=_method(active),
+    )
+
+
+def _sorted_out(walk: ConventionPath) -> tuple[list[str], list[NoEffect]]:
+    """The conventions that differ: those that may matter here, and those that cannot."""
+    active, idle = [], []
+    for name in _differing(walk.one, walk.other, walk.metric):
+        values = walk.one[name], walk.other[name]
+        reason = no_effect_reason(name, values, walk.material, walk.metric)
+        if reason:
+            idle.append(NoEffect(ConventionPair.of(name, walk.one, walk.other), reason))
+        else:
+            active.append(name)
+    return active, idle
+
+
+def _differing(one: Conventions, other: Conventions, metric: Metric[Any]) -> list[str]:
+    return [name for name in one if one[name] != other[name] and affects(name, metric)]
+
+
+def _side(preset: Preset, walk: ConventionPath, figure: EmulatedScore) -> LibraryScore:
+    if isnan(figure.value):
+        raise UndefinedError(
+            f"as {preset.name} scores, no query is left for {walk.metric.name}",
+            hint=_why_none(walk.material, preset.rules(walk.metric)),
+        )
+    said = tuple(limitation_notes(preset, [walk.metric], walk.material))
+    called = preset.call(walk.metric)
+    return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
+
+
+def _why_none(material: RunAndQrels, rules: Conventions) -> str:
+    """Why no query is left."""
+    longest = max((len(scores) for scores in material.seen(rules).values()), default=0)
+    if longest < rules.fewest:
+        return f"it needs lists of {rules.fewest} items at least, and the longest here has {longest}"
+    return "see whether the run and the truth belong together"
+
+
+def _example(walk: ConventionPath, units: Sequence[UnitChange]) -> WorkedExample | None:
+    """The unit that differs most and is scored on both sides; else one that is left out."""
+    both = [each for each in units if not isnan(each.one + each.other)]
+    chosen = next(iter(both or units), None)
+    if chosen is None:
+        return None
+    unit = next(each for each in walk.material.units if str(each) == chosen.unit)
+    values, sides = (chosen.one, chosen.other), (walk.one, walk.other)
+    return worked_example(walk.material, unit, walk.metric, values, sides)
+
+
+def _method(active: Sequence[str]) -> str:
+    if len(active) < 2:
+        return "one convention changed"
+    if is_exact(active):
+        return "Shapley: the average over all orders in which the conventions can be changed one at a time"
+    return f"the average over {N_SAMPLED_ORDERS} drawn orders of changing the conventions one at a time"

@@ -1,0 +1,340 @@
+"""The value of one unit written out: which terms are added, and what their sum is divided by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, isnan, log2
+from typing import TYPE_CHECKING, Any
+
+from equipoise.reproduce.conventions import CONVENTIONS, Conventions, Value
+from equipoise.stats.formatting import format_count, format_ranks, format_value
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.reproduce.emulation import RunAndQrels
+    from equipoise.reproduce.tie_orders import Scores
+
+PLACES = 4
+MOST_TERMS = 6
+
+Places = Mapping[str, tuple[int, int]]
+_TIED = {
+    "expected": "averaged over all orders of equal scores",
+    "optimistic": "in the best order of equal scores",
+    "pessimistic": "in the worst order of equal scores",
+}
+
+
+def write_formula(
+    material: RunAndQrels, unit: str, metric: Metric[Any], rules: Conventions, places: Places, value: float
+) -> str:
+    """How a unit comes to its value under conventions, in one line.
+
+    ``places`` are the ranks that its items can have.
+
+    >>> from equipoise.reproduce.emulation import RunAndQrels
+    >>> from equipoise.metrics.parser import parse_metrics
+    >>> material = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1, "c": 1}})
+    >>> where = {"a": (1, 1), "b": (2, 2)}
+    >>> write_formula(material, "q", parse_metrics("MAP@5")[0], Conventions(norm="hits"), where, 1.0)
+    '1/1 over 1 found -> 1.0000'
+    """
+    if isnan(value):
+        return f"left out: {_why_left_out(material, unit, rules)}"
+    gains = {item: gain for item, gain in material.judged(rules)[unit].items() if gain > 0}
+    if unit not in material.run or not gains:
+        return f"scores {format_value(value, PLACES)}: {_why_nothing(material, unit)}"
+    cutoff = getattr(metric, "k", None) or inf
+    found = {item: places[item] for item in gains if item in places and places[item][0] <= cutoff}
+    tied = [place for place in found.values() if place[0] != place[1]]
+    if tied and rules.ties in _TIED:
+        where = ", ".join(format_ranks(*place) for place in _that_matter(metric, found)[:MOST_TERMS])
+        terms = f"relevant at rank {where}, {_TIED[rules.ties]}"
+    elif metric.symbol == "MAP" and rules.ties == "threshold":
+        terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, found)}"
+    else:
+        order = sorted(found, key=lambda item: found[item])
+        terms = _terms(metric, rules, [found[item][0] for item in order], gains, order)
+    return f"{terms} -> {format_value(value, PLACES)}"
+
+
+def _that_matter(metric: Metric[Any], found: Places) -> list[tuple[int, int]]:
+    """All places, or those alone that the best relevant item can have."""
+    nearest = min(last for _, last in found.values())
+    only_best = metric.symbol in ("MRR", "HR")
+    return sorted(place for place in found.values() if not only_best or place[0] <= nearest)
+
+
+def _why_left_out(material: RunAndQrels, unit: str, rules: Conventions) -> str:
+    if unit not in material.run:
+        return "the run misses it"
+    listed = len(material.seen(rules).get(unit, ()))
+    if listed < rules.fewest:
+        return f"its list has {format_count(listed)} of the {format_count(rules.fewest)} items that are needed"
+    return "it has no relevant item"
+
+
+def _why_nothing(material: RunAndQrels, unit: str) -> str:
+    if unit not in material.run:
+        return "the run misses it"
+    known = any(gain > 0 for gain in material.truth[unit].values())
+    return "none of its relevant items counts here" if known else "it has no relevant item"
+
+
+def _terms(
+    metric: Metric[Any],
+    rules: Conventions,
+    at: Sequence[int],
+    gains: Mapping[str, float],
+    order: Sequence[str],
+) -> str:
+    """The sum in words; ``at`` are the ranks of the relevant items within the cutoff, in their ``order``."""
+    k = getattr(metric, "k", None)
+    within = f"within {k}" if k else "in the list"
+    if metric.symbol == "nDCG":
+        return _discounted(rules, at, gains, order, k)
+    if not at:
+        return f"no relevant item {within}"
+    if metric.symbol == "MRR":
+        return f"1/{at[0]}"
+    if metric.symbol == "HR":
+        return f"a relevant item at rank {at[0]}, {within}"
+    if metric.symbol == "P":
+        return f"{len(at)} relevant {within}, over k = {k}"
+    if metric.symbol == "R":
+        least = min(len(gains), int(k or len(gains)))
+        over = f"min(k, R) = {least}" if getattr(metric, "capped", False) else f"R = {len(gains)}"
+        return f"{len(at)} relevant {within}, over {over}"
+    precisions = [f"{place}/{rank}" for place, rank in enumerate(at, start=1)]
+    return f"{_sum(precisions)} {_denominator(metric, rules, gains, at)}"
+
+
+def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, float], found: Any) -> str:
+    k = getattr(metric, "k", None)
+    if rules.norm == "hits":
+        return f"over {len(found)} found"
+    if rules.norm == "R" or k is None:
+        return f"over R = {len(gains)}"
+    return f"over min({k}, {len(gains)}) = {min(k, len(gains))}"
+
+
+def _discounted(
+    rules: Conventions, at: Sequence[int], gains: Mapping[str, float], order: Sequence[str], k: int | None
+) -> str:
+    """Discounted gain over the ideal one."""
+
+    def gain(grade: float) -> float:
+        return 2.0**grade - 1.0 if rules.gain == "exp" else float(grade)
+
+    summed = sum(gain(gains[item]) / log2(rank + 1) for item, rank in zip(order, at, strict=True))
+    best = sorted(map(gain, gains.values()), reverse=True)[:k]
+    ideal = sum(each / log2(rank + 1) for rank, each in enumerate(best, start=1))
+    terms = [f"{gain(gains[item]):g}/log2({rank + 1})" for item, rank in zip(order, at, strict=True)]
+    first = f"{_sum(terms)} = {format_value(summed, PLACES)}" if terms else format_value(0.0, PLACES)
+    items = "item" if len(best) == 1 else "items"
+    return f"{first} over the ideal of {format_count(len(best))} {items}, {format_value(ideal, PLACES)}"
+
+
+def _sum(terms: Sequence[str]) -> str:
+    """Terms with plus signs, in brackets where they are several; long sums lose their middle."""
+    if len(terms) > MOST_TERMS:
+        terms = [*terms[: MOST_TERMS - 1], "...", terms[-1]]
+    return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+
+# One unit item by item: where each document stands under one set of conventions and under another.
+
+SHOWN = 10
+
+Place = tuple[int, int] | None
+"""The first and the last rank that an item can have; None where it is not in the list."""
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """A document of the unit: its score and judgement, and its place on either side."""
+
+    item: str
+    score: float | None
+    gain: float
+    one: Place
+    other: Place
+
+
+@dataclass(frozen=True)
+class WorkedExample:
+    """The worked unit; ``more`` counts the rows that were left out, ``sums`` write out both values."""
+
+    unit: str
+    one: float
+    other: float
+    rows: tuple[ItemRow, ...]
+    more: int = 0
+    sums: tuple[str, str] = ("", "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def worked_example(
+    material: RunAndQrels,
+    unit: str,
+    metric: Metric[Any],
+    values: tuple[float, float],
+    sides: tuple[Conventions, Conventions],
+) -> WorkedExample:
+    """The relevant documents of a unit and those that change places with them, as the first side ranks."""
+    scores, gains = material.run.get(unit, {}), material.truth[unit]
+    cutoff = getattr(metric, "k", None)
+    one, other = (rank_ranges(material, unit, side, cutoff) for side in sides)
+    relevant = [item for item, gain in gains.items() if gain > 0]
+    rivals = _rivals(material, unit, relevant, sides)
+    rows = [
+        ItemRow(str(item), scores.get(item), gains.get(item, 0), one.get(item), other.get(item))
+        for item in dict.fromkeys([*scores, *relevant])
+        if item in relevant or (item in rivals and one.get(item) != other.get(item))
+    ]
+    rows.sort(key=lambda row: row.one or row.other or (len(scores) + 1, 0))
+    first, second = (
+        write_formula(material, unit, metric, side, where, value)
+        for side, where, value in zip(sides, (one, other), values, strict=True)
+    )
+    return WorkedExample(str(unit), *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN), (first, second))
+
+
+def rank_ranges(
+    material: RunAndQrels, unit: str, conventions: Conventions, k: int | None = None
+) -> dict[str, tuple[int, int]]:
+    """The ranks that each item of a list can have; equals share a range where nothing puts them in order.
+
+    >>> from equipoise.reproduce.emulation import RunAndQrels
+    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5, "c": 0.1}}, {"q": {"a": 1}})
+    >>> rank_ranges(material, "q", Conventions())
+    {'a': (1, 2), 'b': (1, 2), 'c': (3, 3)}
+    """
+    scores: Scores = material.ranked(conventions, k).get(unit, {})
+    found = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
+    if conventions.ties == "threshold":
+        found = {item: (last, last) for item, (_, last) in found.items()}
+    deepest = conventions.depth or len(scores)
+    return {item: place for item, place in found.items() if place[0] <= deepest}
+
+
+def _rivals(material: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
+    """What has the score of a relevant item on either side, or is in the list of one side only."""
+    found: set[str] = set()
+    lists = [material.seen(side).get(unit, {}) for side in sides]
+    for scores in lists:
+        levels = {scores[item] for item in relevant if item in scores}
+        found |= {item for item, score in scores.items() if score in levels}
+    return found | (lists[0].keys() ^ lists[1].keys())
+
+
+def _range(scores: Scores, item: str) -> tuple[int, int]:
+    above = sum(score > scores[item] for score in scores.values())
+    return above + 1, above + sum(score == scores[item] for score in scores.values())
+
+
+# What is known of a difference between two programs: the figures, the parts, the units, an example.
+
+
+@dataclass(frozen=True)
+class LibraryScore:
+    """One of the two programs: its figure, and on how many units it rests."""
+
+    name: str
+    title: str
+    call: str
+    entry: str
+    value: float
+    n: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConventionPair:
+    """A convention in which the two differ: its values, and what they mean."""
+
+    convention: str
+    title: str
+    one: Value
+    other: Value
+    one_says: str
+    other_says: str
+
+    @classmethod
+    def of(cls, name: str, one: Conventions, other: Conventions) -> ConventionPair:
+        """The convention of that name on either side.
+
+        >>> ConventionPair.of("norm", Conventions(), Conventions(norm="R")).other_says
+        'average precision is over R'
+        """
+        convention = CONVENTIONS[name]
+        said = convention.sentence(one[name]), convention.sentence(other[name])
+        return cls(name, convention.title, one[name], other[name], *said)
+
+
+@dataclass(frozen=True)
+class ConventionEffect:
+    """What a convention does to the figure. ``share`` is its part of the difference; the parts add up.
+
+    ``alone`` is what the change does to the first figure while all else stays, and ``units`` counts those
+    whose value it moves when it is the first or the last of all changes.
+    """
+
+    convention: ConventionPair
+    share: float
+    alone: float
+    units: int
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """A convention in which the two differ without any effect on this data, and why."""
+
+    convention: ConventionPair
+    reason: str
+
+
+@dataclass(frozen=True)
+class UnitChange:
+    """A unit before and after, NaN where a side leaves it out; ``because`` names what moves it."""
+
+    unit: str
+    one: float
+    other: float
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """The whole answer: the two figures, what accounts for their difference, and where it happens."""
+
+    metric: str
+    one: LibraryScore
+    other: LibraryScore
+    changes: tuple[ConventionEffect, ...]
+    idle: tuple[NoEffect, ...]
+    units: tuple[UnitChange, ...]
+    changed_units: int
+    example: WorkedExample | None
+    method: str
+
+    @property
+    def value(self) -> float:
+        """The second figure minus the first."""
+        return self.other.value - self.one.value
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{change.convention.convention} {change.share:+.4g}" for change in self.changes)
+        sides = f"{self.one.name} {self.one.value:.4g}, {self.other.name} {self.other.value:.4g}"
+        return f"<Difference {self.metric}: {sides}; {parts or 'no convention matters'}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; a unit that a side leaves out has NaN there."""
+        content = asdict(self)
+        for each in (*content["changes"], *content["idle"]):
+            each |= each.pop("convention")
+        return {"metric": content.pop("metric"), "difference": self.value, **content}

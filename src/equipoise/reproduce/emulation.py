@@ -1,0 +1,299 @@
+"""A run and its truth, seen under any conventions; what was made once is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import comb
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from equipoise.errors import InputError
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.segments import NOT_RETRIEVED, relevant_tie_groups, segment_sums
+from equipoise.metrics import ranking_functions
+from equipoise.metrics.ranking import NDCG, AveragePrecision
+from equipoise.metrics.ranking_functions import harmonic_numbers
+from equipoise.reproduce import tie_orders
+from equipoise.reproduce.tie_orders import ORDERS, PICK, SORT, Run, Truth
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.reproduce.conventions import Conventions
+    from equipoise.types import Bools, Floats
+
+T = TypeVar("T")
+
+KEPT = 8
+"""So many rankings are kept: neighbours in a walk over conventions share most of what they are made of."""
+
+
+@dataclass(frozen=True)
+class RunAndQrels:
+    """Scores by query and document, judgements by query and document."""
+
+    run: Run
+    truth: Truth
+    corpus_size: int | None = None
+    unjudged: tuple[str, ...] = ()
+    """Queries of the run that the truth does not know; they are in no list."""
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, run: Any, qrels: Any, *, corpus_size: int | None = None) -> RunAndQrels:
+        """From dicts of dicts or paths; a run and a truth that share no query are refused."""
+        from equipoise.io.run_files import read_qrels, read_run
+
+        scores = run if isinstance(run, Mapping) else read_run(run)
+        truth = qrels if isinstance(qrels, Mapping) else read_qrels(qrels)
+        if not truth:
+            raise InputError("the judgements hold no query at all", hint="check the qrels")
+        if not scores.keys() & truth.keys():
+            raise InputError(
+                f"the run and the truth have no query in common: {next(iter(scores), 'none')} in the one, "
+                f"{next(iter(truth))} in the other",
+                hint="check that they belong together and spell the query ids alike",
+            )
+        Ranking.from_runs(truth, scores)  # scores and gains that are no numbers are refused here, and named
+        known = {query: scores[query] for query in scores if query in truth}
+        return cls(known, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
+
+    @cached_property
+    def units(self) -> list[str]:
+        """All judged queries."""
+        return list(self.truth)
+
+    @cached_property
+    def answered(self) -> Bools:
+        """Which of the units the run has a list for."""
+        return np.array([unit in self.run for unit in self.units])
+
+    def order(self, conventions: Conventions) -> str | None:
+        """The name of the rule that puts equals into one order; None where none does.
+
+        A run whose queries are not those of the truth must be made comparable for ranx, which sorts again.
+        """
+        if conventions.ties == "quicksort" and (self.unjudged or not self.answered.all()):
+            return "quicksort twice"
+        return conventions.ties if conventions.ties in (*ORDERS, SORT, PICK) else None
+
+    def seen(self, conventions: Conventions) -> Run:
+        """The lists with the scores that are compared, all items in them."""
+        return self._once(
+            ("seen", conventions.own_id, conventions.scores),
+            lambda: _seen(self.run, conventions),
+        )
+
+    def ranked(self, conventions: Conventions, k: int | None = None) -> Run:
+        """The lists as they are ranked: what is lost is gone, and equals stand in order where a rule says.
+
+        Where the best are picked, ``k`` says how many: it changes which of equals are.
+        """
+        says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
+        return self._once(
+            ("ranked", *says, k if conventions.ties == PICK else None),
+            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions), k),
+        )
+
+    def judged(self, conventions: Conventions) -> Truth:
+        """The judgements as they count."""
+        return self._once(
+            ("judged", conventions.grades, conventions.unretrieved, conventions.own_id),
+            lambda: _judged(self.truth, self.seen(conventions), conventions),
+        )
+
+    def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
+        """Where the relevant items landed; ``k`` is the cutoff of the metric that asks."""
+        key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
+        picked = k if conventions.ties == PICK else None
+        return self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
+
+    def _ranking(self, conventions: Conventions, k: int | None) -> Ranking:
+        truth, run = self.judged(conventions), self.ranked(conventions, k)
+        ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
+        if conventions.ties in ("optimistic", "pessimistic"):
+            ranking = ranking.ordered(conventions.ties)
+        return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
+
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
+        """What the key stands for; of each kind the oldest is forgotten when there are many."""
+        if key not in self._made:
+            alike = [each for each in self._made if each[0] == key[0]]
+            if len(alike) >= KEPT:
+                del self._made[alike[0]]
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+
+_NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "fewest", "digits")
+"""Conventions that change what is made of a ranking, and not the ranking."""
+
+
+def truncate_ranking(ranking: Ranking, depth: int) -> Ranking:
+    """The ranking of lists that end after ``depth`` items.
+
+    >>> truncate_ranking(Ranking.from_lists([[1, 2, 3]], [[1, 3]]), 2).ranks
+    array([ 1., inf])
+    """
+    return replace(
+        ranking,
+        above=np.where(ranking.above >= depth, NOT_RETRIEVED, ranking.above),
+        tied=np.where(ranking.above >= depth, 0, ranking.tied),
+        depth=np.minimum(ranking.depth, depth),
+    )
+
+
+def _seen(run: Run, conventions: Conventions) -> Run:
+    if conventions.own_id == "dropped":
+        run = tie_orders.drop_self_matches(run)
+    return tie_orders.to_float32(run) if conventions.scores == "float32" else run
+
+
+def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
+    ranked = run if order is None else tie_orders.without_ties(run, order, k)
+    if conventions.nonpositive == "kept":
+        return ranked
+    # What has no score above 0 stands behind all else, so that its leaving moves nothing.
+    kept = tie_orders.drop_nonpositive(run)
+    return {query: {item: ranked[query][item] for item in scores} for query, scores in kept.items()}
+
+
+def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:
+    if conventions.grades != "kept":
+        truth = tie_orders.truncate_gains(truth) if conventions.grades == "whole" else tie_orders.binarize_gains(truth)
+    return tie_orders.retrieved_only(truth, run) if conventions.unretrieved == "unseen" else truth
+
+
+# Average precision as some libraries have it: over the hits, or with equal scores as one threshold.
+
+
+def average_precision_of_hits(ranking: Ranking, k: int | None) -> Floats:
+    """Precision at each relevant rank within ``k``, averaged over those alone; 0 where there is none.
+
+    With ties it is the expectation over the orders of equal scores: the group that reaches over the cutoff
+    brings a random number of hits, so the ratio is averaged over that number.
+
+    >>> ranking = Ranking.from_lists([[1, 2, 3, 4]], [[1, 4, 9]])
+    >>> average_precision_of_hits(ranking, 4)
+    array([0.75])
+    """
+    last = int(ranking.depth.max(initial=1)) if k is None else k
+    total = ranking_functions.average_precision(ranking, k, capped=False) * np.maximum(ranking.counts, 1)
+    hits = ranking_functions.n_relevant_within(ranking, max(last, 1))
+    values = np.divide(total, hits, out=np.where(np.isnan(total), np.nan, 0.0), where=hits > 0)
+    if ranking.has_ties:
+        for unit in _cut_within_ties(ranking, last):
+            values[unit] = _over_hits(ranking, unit, last)
+    return values
+
+
+def _cut_within_ties(ranking: Ranking, k: int) -> list[int]:
+    """Units with a relevant item in a group of equals that reaches over the cutoff."""
+    reaches = (ranking.above < k) & (ranking.tied > 0) & (ranking.above + np.minimum(ranking.tied, k) >= k)
+    return np.unique(ranking.unit_of[reaches]).tolist()
+
+
+def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
+    """The expectation of one unit, summed over how many hits the cut group brings."""
+    span = slice(int(ranking.starts[unit]), int(ranking.starts[unit + 1]))
+    above, size = ranking.above[span], ranking.tied[span] + 1
+    cut = (above < k) & (above + np.minimum(size, k + 1) > k)
+    start, members, relevant = int(above[cut][0]), int(size[cut][0]), int(cut.sum())
+    before = int((above < start).sum())
+    whole = ranking.take(np.array([unit]))
+    settled = float(ranking_functions.average_precision(whole, max(start, 1), capped=False)[0]) * len(above)
+    settled = settled if start else 0.0
+    room = k - start
+    harmonic = harmonic_numbers(k)
+    reach = harmonic[k] - harmonic[start]
+    expected = 0.0
+    for hits in range(max(0, relevant - (members - room)), min(relevant, room) + 1):
+        chance = comb(room, hits) * comb(members - room, relevant - hits) / comb(members, relevant)
+        slope = (hits - 1) / max(room - 1, 1)
+        gained = hits * ((before + 1) * reach + slope * (room - (start + 1) * reach)) / room
+        expected += chance * (settled + gained) / (before + hits) if before + hits else 0.0
+    return expected
+
+
+def average_precision_at_thresholds(ranking: Ranking, *, over_hits: bool) -> Floats:
+    """Precision at the end of each relevant item's group of equals, averaged over R or over those retrieved.
+
+    >>> ranking = Ranking.from_runs({"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
+    >>> average_precision_at_thresholds(ranking, over_hits=True)
+    array([0.5])
+    """
+    before, relevant = relevant_tie_groups(ranking)
+    found = ranking.retrieved
+    ends = np.where(found, ranking.above, 0) + ranking.tied + 1.0
+    total = segment_sums(np.where(found, (before + relevant) / ends, 0.0), ranking.starts)
+    hits = segment_sums(found.astype(np.float64), ranking.starts)
+    return total / np.maximum(hits if over_hits else ranking.counts, 1)
+
+
+# A figure under conventions: the run and the truth as they say, our own metric with their parameters.
+
+
+@dataclass(frozen=True)
+class EmulatedScore:
+    """The mean that is printed, and one value a judged query; NaN for those that are left out."""
+
+    value: float
+    per_unit: Floats
+
+    @property
+    def n(self) -> int:
+        """On how many queries it rests."""
+        return int(np.count_nonzero(~np.isnan(self.per_unit)))
+
+
+def score_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions) -> EmulatedScore:
+    """What a program with these conventions would print.
+
+    >>> from equipoise.reproduce.conventions import Conventions
+    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    >>> from equipoise.metrics.parser import parse_metrics
+    >>> mrr = parse_metrics("MRR")[0]
+    >>> [score_under(material, mrr, Conventions(ties=ties)).value for ties in ("expected", "id_down")]
+    [0.75, 0.5]
+    """
+    ranking = material.ranking(conventions, getattr(metric, "k", None))
+    values = per_query_under(ranking, metric, conventions)
+    values[excluded_queries(material, conventions)] = np.nan
+    counted = values[~np.isnan(values)]
+    value = float(np.mean(counted)) if len(counted) else float("nan")
+    return EmulatedScore(value if conventions.digits is None else round(value, conventions.digits), values)
+
+
+def excluded_queries(material: RunAndQrels, conventions: Conventions) -> Bools:
+    """The queries that do not count, because the run misses them or has too short a list for them."""
+    out = np.zeros(len(material.units), dtype=np.bool_)
+    if conventions.missing == "left_out":
+        out |= ~material.answered
+    if conventions.fewest:
+        lengths = np.array([len(material.seen(conventions).get(unit, ())) for unit in material.units])
+        out |= material.answered & (lengths < conventions.fewest)
+    return out
+
+
+def per_query_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
+    """One value a unit; a unit without relevant items has none, or 0."""
+    values = np.array(_measured(ranking, metric, conventions), dtype=np.float64)
+    if conventions.empty == "zero":
+        values[ranking.counts == 0] = 0.0
+    return values
+
+
+def _measured(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
+    if isinstance(metric, AveragePrecision):
+        if conventions.ties == "threshold":
+            return average_precision_at_thresholds(ranking, over_hits=conventions.norm == "hits")
+        if conventions.norm == "hits":
+            return average_precision_of_hits(ranking, metric.k)
+        metric = replace(metric, norm=conventions.norm)
+    elif isinstance(metric, NDCG):
+        metric = replace(metric, gain=conventions.gain)
+    values = metric.measure(ranking).per_unit
+    return np.zeros(0) if values is None else values

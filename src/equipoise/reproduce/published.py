@@ -1,0 +1,243 @@
+"""Which conventions give a published figure: presets, then one or two changes from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal, InvalidOperation
+from itertools import combinations
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
+from equipoise.reproduce.attribution import attribute_difference, no_effect_reason, parse_single_metric
+from equipoise.reproduce.conventions import CONVENTIONS, Value, affects
+from equipoise.reproduce.emulation import RunAndQrels, score_under
+from equipoise.reproduce.presets import EQUIPOISE, PRESETS, Preset, get_preset
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.reproduce.difference import ScoreDifference
+
+SLACK = 1e-12
+
+Changes = tuple[tuple[str, Value], ...]
+"""Conventions and what they are changed to."""
+
+ALTERNATIVES: dict[str, tuple[Value, ...]] = {
+    "ties": ("expected", "id_down", "id_up", "input", "quicksort", "optimistic", "pessimistic"),
+    "scores": ("float64", "float32"),
+    "missing": ("zero", "left_out"),
+    "empty": ("left_out", "zero"),
+    "own_id": ("kept", "dropped"),
+    "unretrieved": ("counted", "unseen"),
+    "nonpositive": ("kept", "lost"),
+    "grades": ("kept", "whole", "binary"),
+    "norm": ("min", "R", "hits"),
+    "gain": ("linear", "exp"),
+    "depth": (None, 10, 100, 1000),
+}
+"""What is tried in place of what a preset says; rounding is in the printed digits already."""
+
+
+@dataclass(frozen=True)
+class ReportedScore:
+    """A figure as it was printed: all values between ``low`` and ``high`` are printed so."""
+
+    text: str
+    low: float
+    high: float
+    percent: bool
+
+    @classmethod
+    def of(cls, text: str) -> ReportedScore:
+        """Read ``0.4123``, or ``41.23`` in percent.
+
+        >>> printed = ReportedScore.of("41.2")
+        >>> printed.percent, round(printed.low, 4), round(printed.high, 4)
+        (True, 0.4115, 0.4125)
+        """
+        try:
+            number = Decimal(text.strip().rstrip("%").strip())
+        except InvalidOperation as error:
+            raise ParameterError(
+                f"the published figure {text!r} is no number", hint="write it as printed: 0.4123"
+            ) from error
+        percent = text.strip().endswith("%") or (number.is_finite() and number > 1)
+        if not number.is_finite() or not 0 <= number <= (100 if percent else 1):
+            raise ParameterError(
+                f"the published figure {text} is neither a fraction nor a percentage",
+                hint="ranking metrics lie between 0 and 1",
+            )
+        half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
+        scale = 100 if percent else 1
+        low, high = float((number - half) / scale), float((number + half) / scale)
+        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # no metric of a list lies beyond
+
+    def holds(self, value: float) -> bool:
+        """Whether a value would be printed so; at the very ends it may be."""
+        return self.low - SLACK <= value <= self.high + SLACK
+
+    def distance(self, value: float) -> float:
+        """How far a value lies outside."""
+        return max(self.low - value, value - self.high, 0.0)
+
+
+@dataclass(frozen=True)
+class ConventionMatch:
+    """A preset, what was changed in it, and the figure that this gives."""
+
+    preset: str
+    changes: Changes
+    value: float
+    n: int
+
+    @property
+    def says(self) -> list[str]:
+        """The changes in words."""
+        return [CONVENTIONS[name].sentence(value) for name, value in self.changes]
+
+
+@dataclass(frozen=True)
+class ConventionSearch:
+    """What was tried to get at a published figure, and what gives it.
+
+    ``attribute_difference`` leads from the preset that was asked for to the first set of conventions that gives the
+    figure, or else to the nearest; None where that is the preset itself.
+    """
+
+    metric: str
+    printed: ReportedScore
+    base: str
+    matches: tuple[ConventionMatch, ...]
+    nearest: ConventionMatch
+    tried: int
+    figures: int
+    skipped: dict[str, str]
+    difference: ScoreDifference | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        content = asdict(replace(self, difference=None))
+        content["difference"] = None if self.difference is None else self.difference.to_dict()
+        for found, match in zip(content["matches"], self.matches, strict=True):
+            found["says"] = match.says
+        content["nearest"]["says"] = self.nearest.says
+        return content
+
+
+def explain_published(
+    run: Any,
+    qrels: Any,
+    published: str | float,
+    metric: str | Metric[Any] = "nDCG@10",
+    *,
+    like: str | Preset = EQUIPOISE,
+) -> ConventionSearch:
+    """Which conventions give a figure that someone printed for this run.
+
+    Tried are all presets, then every single and every double change of a convention of ``like``. Pairs of
+    which one is enough, and changes that do nothing, are not listed.
+
+    >>> found = explain_published({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "0.75", "MRR", like="ranx")
+    >>> [match.preset for match in found.matches if not match.changes]
+    ['equipoise']
+    """
+    return search_conventions(
+        RunAndQrels.of(run, qrels),
+        parse_single_metric(metric),
+        ReportedScore.of(str(published)),
+        get_preset(like),
+    )
+
+
+def search_conventions(
+    material: RunAndQrels, metric: Metric[Any], printed: ReportedScore, base: Preset
+) -> ConventionSearch:
+    """``explain_published`` on what has been read."""
+    base.rules(metric)
+    presets, skipped = _presets(material, metric)
+    changed = _changed(material, metric, base)
+    tried = [*presets, *changed.values()]
+    matches = [each for each in presets if printed.holds(each.value)]
+    matches += [
+        each
+        for changes, each in changed.items()
+        if printed.holds(each.value) and not _idle(changes, changed, base, presets, printed)
+    ]
+    nearest = min(tried, key=lambda each: printed.distance(each.value))
+    return ConventionSearch(
+        metric=metric.name,
+        printed=printed,
+        base=base.name,
+        matches=tuple(matches),
+        nearest=nearest,
+        tried=len(tried),
+        figures=len({round(each.value, 12) for each in tried}),
+        skipped=skipped,
+        difference=_way_to(matches[0] if matches else nearest, material, metric, base),
+    )
+
+
+def _way_to(goal: ConventionMatch, material: RunAndQrels, metric: Metric[Any], base: Preset) -> ScoreDifference | None:
+    """The difference between the preset that was asked for and what gives the figure."""
+    if goal.preset == base.name and not goal.changes:
+        return None
+    preset = PRESETS[goal.preset]
+    if goal.changes:
+        rules = preset.rules(metric).with_values(dict(goal.changes))
+        preset = replace(preset, name=f"{goal.preset}, changed", conventions=rules, exceptions={})
+    try:
+        return attribute_difference(material, metric, base, preset)
+    except UndefinedError:  # as the preset itself scores, no query may be left
+        return None
+
+
+def _idle(
+    changes: Changes,
+    changed: Mapping[Changes, ConventionMatch],
+    base: Preset,
+    presets: list[ConventionMatch],
+    printed: ReportedScore,
+) -> bool:
+    """Whether fewer of the changes are enough, or one of them does nothing."""
+    fewer = [changed[(each,)] for each in changes if len(changes) > 1 and (each,) in changed]
+    whole = [each for each in presets if each.preset == base.name]
+    if len(changes) > 1 and any(printed.holds(each.value) for each in fewer):
+        return True
+    return any(each.value == changed[changes].value for each in [*fewer, *whole])
+
+
+def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
+    tried, skipped = [], {}
+    for preset in PRESETS.values():
+        try:
+            candidate = _candidate(material, metric, preset, ())
+        except EquipoiseError as error:
+            skipped[preset.name] = error.sentence
+            continue
+        if candidate is not None:
+            tried.append(candidate)
+    return tried, skipped
+
+
+def _changed(material: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
+    """The figures after single changes of conventions that can matter here, and after pairs of them."""
+    rules = base.rules(metric)
+    singles = [
+        (name, value)
+        for name, values in ALTERNATIVES.items()
+        if affects(name, metric)
+        for value in values
+        if value != rules[name] and not no_effect_reason(name, (rules[name], value), material, metric)
+    ]
+    pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
+    figures = {
+        changes: _candidate(material, metric, base, changes) for changes in [*((each,) for each in singles), *pairs]
+    }
+    return {changes: each for changes, each in figures.items() if each is not None}
+
+
+def _candidate(material: RunAndQrels, metric: Metric[Any], preset: Preset, changes: Changes) -> ConventionMatch | None:
+    figure = score_under(material, metric, preset.rules(metric).with_values(dict(changes)))
+    return None if isnan(figure.value) else ConventionMatch(preset.name, changes, figure.value, figure.n)

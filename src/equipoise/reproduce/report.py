@@ -1,0 +1,295 @@
+"""Why two programs disagree, as people read it: what accounts for how much, where, and one worked unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, isnan, log10
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import pluralize
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parser import parse_metrics
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.reproduce.conventions import Conventions, differences_from_default
+from equipoise.stats.formatting import (
+    MOST_DECIMALS,
+    format_count,
+    format_difference,
+    format_ranks,
+    format_value,
+)
+
+if TYPE_CHECKING:
+    from equipoise.reproduce.difference import (
+        ConventionPair,
+        LibraryScore,
+        Place,
+        ScoreDifference,
+        WorkedExample,
+    )
+    from equipoise.reproduce.published import ConventionMatch, ConventionSearch
+    from equipoise.stats.result import Result
+
+FEWEST_DECIMALS = 4
+SHOWN_UNITS = 5
+SHOWN_MATCHES = 12
+LEFT_OUT = "left out"
+
+
+def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    """The two figures and what makes their difference; unless quiet, also the units and an example."""
+    places = _decimals(difference.value)
+    parts: list[Any] = [heading(_title(difference, places)), Paragraph("")]
+    for side in (difference.one, difference.other):
+        parts.append(Paragraph(_side(side, places), indent=2))
+        if not quiet:
+            parts.append(Paragraph(side.entry, indent=4, lead="as called: "))
+    parts += [Paragraph(""), *_changes(difference, places)]
+    if quiet:
+        return parts
+    return [*parts, *_details(difference, places, verbose=verbose)]
+
+
+def _details(difference: ScoreDifference, places: int, *, verbose: bool) -> list[Any]:
+    """What the two do differently, on which units, and one of these worked out."""
+    parts = _meanings(difference)
+    parts += _idle(difference, verbose=verbose)
+    parts += _units(difference, places, verbose=verbose)
+    if difference.example is not None:
+        parts += _example(difference.example, difference, places)
+    said = [note for side in (difference.one, difference.other) for note in side.notes]
+    return [*parts, *_notes(said)]
+
+
+def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    """Which conventions give a published figure, or that none of those that were tried does."""
+    printed = search.printed
+    places = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
+    band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
+    parts: list[Any] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
+    read = "read as percent, " if printed.percent else ""
+    parts.append(Paragraph(f"{read}printed so for anything from {band}", indent=2))
+    parts.append(Paragraph(""))
+    if search.matches:
+        parts += _matches(search, places, verbose=verbose)
+    else:
+        parts += [
+            Paragraph("None of the conventions that were tried gives this figure."),
+            Paragraph(
+                f"The nearest is {_candidate(search.nearest)}, with {format_value(search.nearest.value, places)}."
+            ),
+        ]
+    if quiet:
+        return parts
+    parts += [Paragraph(""), Paragraph(_effort(search))]
+    if search.skipped:
+        parts.append(Paragraph(f"Not tried: {'; '.join(search.skipped.values())}."))
+    if search.difference is not None:
+        parts += _way(search, search.difference, verbose=verbose)
+    return parts
+
+
+def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Any]:
+    """How the preset that was asked for comes to the figure, part by part."""
+    places = _decimals(difference.value)
+    goal = "the first of these" if search.matches else "the nearest"
+    title = f"From {difference.one.name} to {goal}: {_title(difference, places).partition(': ')[2]}"
+    return [
+        Paragraph(""),
+        heading(title),
+        Paragraph(""),
+        *_changes(difference, places),
+        *_details(difference, places, verbose=verbose),
+    ]
+
+
+def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
+    """What scoring as another library meant, beneath the table of scores."""
+    settings = results[0].settings
+    title = f"Scored as {settings['like']} {settings['like_version']}".rstrip()
+    parts: list[Any] = [Paragraph(""), heading(title)]
+    if quiet:
+        return parts
+    parts += [Paragraph(settings["like_entry"], lead="as called: ")] if settings.get("like_entry") else []
+    rules = {name: Conventions().with_values(each) for name, each in settings["conventions"].items()}
+    said = {
+        name: differences_from_default(each, parse_metrics(name, evidence=Ranking)[0]) for name, each in rules.items()
+    }
+    if any(said.values()):
+        parts.append(Paragraph("Unlike equipoise:"))
+    for sentence in dict.fromkeys(sentence for each in said.values() for sentence in each):
+        names = [name for name, each in said.items() if sentence in each]
+        lead = "- " if len(names) == len(said) else f"- {', '.join(names)}: "
+        parts.append(Paragraph(sentence, indent=2, lead=lead))
+    return [*parts, *_notes([note for result in results for note in result.settings["notes"]])]
+
+
+def _title(difference: ScoreDifference, places: int) -> str:
+    one, other = difference.one, difference.other
+    if abs(difference.value) < 10.0**-12:
+        return f"{difference.metric}: {one.name} and {other.name} agree on {format_value(one.value, places)}"
+    return (
+        f"{difference.metric}: {format_value(one.value, places)} as {one.name}, {format_value(other.value, places)} as "
+        f"{other.name}, a difference of {format_difference(difference.value, places)}"
+    )
+
+
+def _side(side: LibraryScore, places: int) -> str:
+    units = pluralize(side.n, "unit")
+    return f"{side.title}: {side.call} = {format_value(side.value, places)} over {units}"
+
+
+def _changes(difference: ScoreDifference, places: int) -> list[Any]:
+    """The table of parts, its sum beneath."""
+    rows = difference.changes
+    if not rows:
+        return [Paragraph("They have the same conventions for all that this metric and this data can feel.")]
+    parts = [*(row.share for row in rows), sum(row.share for row in rows)]
+    units = [*(row.units for row in rows), difference.changed_units]
+    table = TerminalTable(
+        [
+            ReportColumn("convention", [*(row.convention.title for row in rows), "together"], shortens="end"),
+            ReportColumn("part", [format_difference(each, places) for each in parts], right=True),
+            ReportColumn("alone", [*(format_difference(row.alone, places) for row in rows), ""], right=True, rank=2),
+            ReportColumn("units", [format_count(each) for each in units], right=True, rank=1),
+        ]
+    )
+    if len(rows) == 1:
+        return [table]
+    method = (
+        f"Parts: {difference.method}; they add up. Alone is the effect of one change on "
+        f"{difference.one.name}'s figure while all else stays."
+    )
+    return [table, Paragraph(""), Paragraph(method)]
+
+
+def _meanings(difference: ScoreDifference) -> list[Any]:
+    """What each side does, convention by convention."""
+    if not difference.changes:
+        return []
+    parts: list[Any] = [Paragraph(""), heading("What they do differently")]
+    for change in difference.changes:
+        parts += _apart(change.convention, difference)
+    return parts
+
+
+def _apart(apart: ConventionPair, difference: ScoreDifference) -> list[Any]:
+    width = max(len(difference.one.name), len(difference.other.name)) + 2
+    return [
+        Paragraph(apart.title, indent=2),
+        Paragraph(apart.one_says, indent=4, lead=f"{difference.one.name}:".ljust(width)),
+        Paragraph(apart.other_says, indent=4, lead=f"{difference.other.name}:".ljust(width)),
+    ]
+
+
+def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
+    if not difference.idle:
+        return []
+    parts: list[Any] = [Paragraph(""), heading("Different too, without effect here")]
+    for each in difference.idle:
+        parts.append(Paragraph(f"{each.convention.title}: {each.reason}", indent=2, lead="- "))
+        if verbose:
+            parts += _apart(each.convention, difference)[1:]
+    return parts
+
+
+def _units(difference: ScoreDifference, places: int, *, verbose: bool) -> list[Any]:
+    shown = difference.units if verbose else difference.units[:SHOWN_UNITS]
+    if not shown:
+        return []
+    rest = difference.changed_units - len(shown)
+    parts: list[Any] = [
+        Paragraph(""),
+        heading("Where it happens"),
+        TerminalTable(
+            [
+                ReportColumn("unit", [each.unit for each in shown], shortens="middle"),
+                ReportColumn(difference.one.name, [_value(each.one, places) for each in shown], right=True),
+                ReportColumn(difference.other.name, [_value(each.other, places) for each in shown], right=True),
+                ReportColumn("because of", [", ".join(each.because) for each in shown], shortens="end", rank=1),
+            ]
+        ),
+    ]
+    return [*parts, Paragraph(f"and {pluralize(rest, 'more unit')}")] if rest > 0 else parts
+
+
+def _value(value: float, places: int) -> str:
+    return LEFT_OUT if isnan(value) else format_value(value, places)
+
+
+def _example(example: WorkedExample, difference: ScoreDifference, places: int) -> list[Any]:
+    """The worked unit: score, judgement and rank of each document that matters."""
+    one, other = difference.one.name, difference.other.name
+    title = (
+        f"For example {example.unit}: {_value(example.one, places)} as {one}, "
+        f"{_value(example.other, places)} as {other}"
+    )
+    rows = example.rows
+    parts: list[Any] = [Paragraph(""), heading(title)]
+    width = max(len(one), len(other)) + 2
+    sums = [
+        Paragraph(text, indent=2, lead=f"{name}:".ljust(width))
+        for name, text in zip((one, other), example.sums, strict=True)
+    ]
+    if not rows:
+        return [*parts, *sums]
+    parts.append(
+        TerminalTable(
+            [
+                ReportColumn("document", [row.item for row in rows], shortens="middle"),
+                ReportColumn("score", [_score(row.score) for row in rows], right=True, rank=1),
+                ReportColumn("judged", [f"{row.gain:g}" for row in rows], right=True),
+                ReportColumn(f"rank ({one})", [_place(row.one) for row in rows], right=True),
+                ReportColumn(f"rank ({other})", [_place(row.other) for row in rows], right=True),
+            ]
+        )
+    )
+    more = [Paragraph(f"and {pluralize(example.more, 'more document')}")] if example.more else []
+    return [*parts, *more, *sums]
+
+
+def _score(score: float | None) -> str:
+    return "not retrieved" if score is None else repr(score)
+
+
+def _place(place: Place) -> str:
+    return "-" if place is None else format_ranks(*place)
+
+
+def _matches(search: ConventionSearch, places: int, *, verbose: bool) -> list[Any]:
+    shown = search.matches if verbose else search.matches[:SHOWN_MATCHES]
+    number = len(search.matches)
+    give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
+    parts: list[Any] = [Paragraph(f"{give} this figure:")]
+    for match in shown:
+        text = f"{_candidate(match)} ({format_value(match.value, places)} over {pluralize(match.n, 'unit')})"
+        parts.append(Paragraph(text, indent=2, lead="- "))
+    rest = len(search.matches) - len(shown)
+    return [*parts, Paragraph(f"and {rest:,} more (-v shows all)", indent=4)] if rest else parts
+
+
+def _candidate(candidate: ConventionMatch) -> str:
+    if not candidate.changes:
+        return f"as {candidate.preset} scores"
+    return f"as {candidate.preset} scores, but {' and '.join(candidate.says)}"
+
+
+def _effort(search: ConventionSearch) -> str:
+    return (
+        f"Tried: all presets, and one or two changes from {search.base}: {pluralize(search.tried, 'set')} of "
+        f"conventions, which give {pluralize(search.figures, 'different figure')}. That a set gives the figure "
+        "does not prove that it was used; the more sets give it, the less each of them says."
+    )
+
+
+def _notes(notes: Sequence[str]) -> list[Any]:
+    if not notes:
+        return []
+    return [Paragraph(""), *(Paragraph(note, lead="note: ") for note in dict.fromkeys(notes))]
+
+
+def _decimals(size: float) -> int:
+    """As many decimals as show two figures of a difference."""
+    if isnan(size) or size == 0:
+        return FEWEST_DECIMALS
+    return min(max(1 - floor(log10(abs(size))), FEWEST_DECIMALS), MOST_DECIMALS)

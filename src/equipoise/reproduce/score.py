@@ -1,0 +1,257 @@
+"""Scoring as another library would: a result like any other, marked so that it is not compared with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parser import parse_metrics
+from equipoise.reproduce.emulation import RunAndQrels, excluded_queries, per_query_under, score_under
+from equipoise.reproduce.presets import (
+    EMPTY,
+    EQUIPOISE,
+    FRACTIONS,
+    NEGATIVE,
+    OTHER_QUERIES,
+    TIES,
+    UNJUDGED,
+    Preset,
+    get_preset,
+    metric_form,
+)
+from equipoise.reproduce.tie_orders import PICK, SORT, is_tied
+from equipoise.stats.formatting import format_value
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.reproduce.conventions import Conventions
+    from equipoise.stats.result import Result
+    from equipoise.types import Finding, Floats
+
+# What a scorer that knows nothing would get under conventions.
+
+DRAWN_LISTS, FEWEST_LISTS = 60_000, 10
+"""So many lists are drawn in all, and at least for a query, where relevant items have different grades."""
+NEGLIGIBLE = 1e-12
+
+Gains = tuple[float, ...]
+
+
+def chance_level_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions, *, seed: int = 0) -> float:
+    """The mean that random scores would earn, over the queries that count.
+
+    >>> from equipoise.reproduce.conventions import Conventions
+    >>> from equipoise.metrics.parser import parse_metrics
+    >>> material = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1}}, corpus_size=8)
+    >>> [chance_level_under(material, parse_metrics("HR@2")[0], Conventions(unretrieved=each, empty="zero"))
+    ...  for each in ("counted", "unseen")]
+    [0.25, 0.25]
+    """
+    if conventions.unretrieved == "unseen":
+        values = _of_random_lists(material, metric, conventions, np.random.default_rng([seed, 0]))
+    else:
+        values = per_query_under(material.ranking(conventions).uninformed(), metric, conventions)
+    values[excluded_queries(material, conventions)] = np.nan
+    counted = values[~np.isnan(values)]
+    return float(np.mean(counted)) if len(counted) else float("nan")
+
+
+def _of_random_lists(
+    material: RunAndQrels, metric: Metric[Any], conventions: Conventions, rng: np.random.Generator
+) -> Floats:
+    """For each query the mean over random lists of the length of its own."""
+    # Random scores are all different and have no sign that could mean anything.
+    free = replace(conventions, ties="expected", nonpositive="kept")
+    whole = material.ranking(replace(free, unretrieved="counted"))
+    lists = material.seen(free)
+    drawn = max(DRAWN_LISTS // len(material.units), FEWEST_LISTS)
+    cases: dict[tuple[int, Gains], int] = {}
+    units, places, weights = [], [], []
+    for at, unit in enumerate(material.units):
+        gains = whole.gain[whole.starts[at] : whole.starts[at + 1]]
+        gains = gains if metric.symbol == "nDCG" else np.ones(len(gains))
+        length = len(lists.get(unit, ()))
+        for weight, held in _held(gains, length, int(whole.candidates[at]), drawn, rng):
+            units.append(at)
+            places.append(cases.setdefault((length, held), len(cases)))
+            weights.append(weight)
+    found = per_query_under(_all_alike(list(cases)), metric, free)
+    values = np.zeros(len(material.units))
+    np.add.at(values, units, np.array(weights) * found[places])
+    return values
+
+
+def _held(
+    gains: Floats, length: int, candidates: int, drawn: int, rng: np.random.Generator
+) -> Iterator[tuple[float, Gains]]:
+    """The relevant items that a random list may hold, and how likely that is."""
+    if not len(gains) or length >= candidates:
+        yield 1.0, tuple(sorted(gains.tolist()))
+        return
+    if np.ptp(gains) == 0:
+        from scipy.stats import hypergeom
+
+        counts = np.arange(min(len(gains), length) + 1)
+        for number, weight in zip(counts, hypergeom.pmf(counts, candidates, len(gains), length), strict=True):
+            if weight > NEGLIGIBLE:
+                yield float(weight), (float(gains[0]),) * int(number)
+        return
+    for number in rng.hypergeometric(len(gains), candidates - len(gains), length, drawn):
+        yield 1 / drawn, tuple(sorted(rng.permutation(gains)[:number].tolist()))
+
+
+def _all_alike(cases: Sequence[tuple[int, Gains]]) -> Ranking:
+    """Lists of known length and relevant items, in which all scores are equal."""
+    truth = {f"{at}": {f"{place}": gain for place, gain in enumerate(held)} for at, (_, held) in enumerate(cases)}
+    lengths = np.array([length for length, _ in cases], dtype=np.int64)
+    return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).uninformed()
+
+
+# Where a library itself would have stumbled over the data: said beside the figure, never passed over.
+
+PLACES = 4
+
+
+def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: RunAndQrels) -> list[str]:
+    """One sentence for everything in the data that the library does not take as we do."""
+    said = []
+    for what, stumble in preset.stumbles.items():
+        felt = [each for each in metrics if not stumble.forms or metric_form(each) in stumble.forms]
+        if what == TIES:
+            said += [_unruled(stumble.sentence, material, each, preset.rules(each)) for each in felt]
+        elif felt and _PRESENT[what](material):
+            said.append(stumble.sentence)
+    return [sentence for sentence in said if sentence]
+
+
+def _unruled(sentence: str, material: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
+    """That nothing decides the order of equal scores, and how far it moves the figure."""
+    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, material.seen(rules).values())):
+        return ""
+    # Fewer hits can raise a mean over hits, so the best order is then no upper bound.
+    if rules.norm == "hits" and metric.symbol == "MAP" and getattr(metric, "k", None) is not None:
+        return f"{metric.name}: {sentence}"
+    low, high = (
+        score_under(material, metric, replace(rules, ties=ties)).value for ties in ("pessimistic", "optimistic")
+    )
+    if not low < high:
+        return ""
+    return (
+        f"{metric.name}: {sentence}; any order gives between {format_value(low, PLACES)} and "
+        f"{format_value(high, PLACES)}"
+    )
+
+
+def _unjudged(material: RunAndQrels) -> bool:
+    return bool(material.unjudged)
+
+
+def _fractions(material: RunAndQrels) -> bool:
+    return any(gain != int(gain) for gains in material.truth.values() for gain in gains.values())
+
+
+def _negative(material: RunAndQrels) -> bool:
+    return any(gain < 0 for gains in material.truth.values() for gain in gains.values())
+
+
+def _empty(material: RunAndQrels) -> bool:
+    return any(not any(gain > 0 for gain in gains.values()) for gains in material.truth.values())
+
+
+def _other_queries(material: RunAndQrels) -> bool:
+    return bool(material.unjudged) or not material.answered.all()
+
+
+_PRESENT: Mapping[str, Callable[[RunAndQrels], bool]] = {
+    UNJUDGED: _unjudged,
+    FRACTIONS: _fractions,
+    NEGATIVE: _negative,
+    EMPTY: _empty,
+    OTHER_QUERIES: _other_queries,
+}
+
+
+DEFAULT_METRICS = ("nDCG@10",)
+SCORER_INDEPENDENT_CODES = ("EQ106", "EQ110", "EQ302", "EQ303")
+"""Findings that hold whoever scores; the others tell what equipoise does with missing and empty queries.
+
+Ties (EQ301) are among the others: their range is that of our own metric, not of the library's.
+"""
+
+
+def score_like(
+    run: Any,
+    qrels: Any,
+    metrics: str | Metric[Any] | Iterable[str | Metric[Any]] = DEFAULT_METRICS,
+    *,
+    like: str | Preset,
+    system: str = "system",
+    corpus_size: int | None = None,
+    clusters: Any = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    catalogue: MetricCatalogue | None = None,
+) -> Result:
+    """What a library would print for a run, with our intervals, counts and chance levels beside it.
+
+    ``run`` and ``qrels`` are dicts of dicts or paths. The units are the judged queries; those that the
+    library leaves out count as undefined. ``clusters`` is an id a unit, in their order or by id. The settings
+    name the preset, its conventions and what the library itself would have stumbled over; results under
+    different presets are not compared with each other.
+
+    >>> result = score_like({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "MRR", like="trec_eval")
+    >>> result["MRR"].value, result.settings["like"]
+    (0.5, 'trec_eval')
+    """
+    preset = get_preset(like)
+    material = RunAndQrels.of(run, qrels, corpus_size=corpus_size)
+    chosen = parse_metrics(metrics, evidence=Ranking, catalogue=catalogue)
+    rules = {metric.name: preset.rules(metric) for metric in chosen}
+    figures = {metric.name: score_under(material, metric, rules[metric.name]) for metric in chosen}
+    from equipoise.stats.estimate import result_from_values
+
+    result = result_from_values(
+        system,
+        material.units,
+        # The last bit of a sum may lie beyond the bound.
+        {name: np.clip(figure.per_unit, 0.0, 1.0) for name, figure in figures.items()},
+        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=seed) for metric in chosen},
+        clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
+    )
+    printed = {name: replace(estimate, value=figures[name].value) for name, estimate in result.estimates.items()}
+    return _with_findings(replace(result, estimates=printed), material, chosen, preset)
+
+
+def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]) -> dict[str, Any]:
+    return {
+        # Comparisons refuse results whose equal scores were treated differently; a preset is one treatment.
+        "ties": f"like {preset.name}",
+        "like": preset.name,
+        "like_version": preset.version,
+        "like_entry": preset.entry,
+        "conventions": {name: conventions.to_dict() for name, conventions in rules.items()},
+        "notes": list(seen),
+    }
+
+
+def _with_findings(result: Result, material: RunAndQrels, metrics: Sequence[Metric[Any]], preset: Preset) -> Result:
+    from equipoise.checks.base import ScoredResult
+    from equipoise.checks.registry import run_checks
+    from equipoise.checks.scores import TIES
+
+    plain = Ranking.from_runs(material.truth, material.run, corpus_size=material.corpus_size)
+    plain = replace(plain, unknown_units=material.unjudged)
+    scored = ScoredResult(replace(result, evidence=plain), {metric.name: metric for metric in metrics})
+    told = SCORER_INDEPENDENT_CODES if preset.name != EQUIPOISE else (*SCORER_INDEPENDENT_CODES, TIES)
+    found: tuple[Finding, ...] = tuple(each for each in run_checks(scored) if each.code in told)
+    return replace(result, findings=found)

@@ -1,0 +1,284 @@
+"""Bringing systems to a comparison: one name each, the same metrics, the same way of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import ComparedSystems, ScoredResult
+from equipoise.checks.protocol import TruncationBySystem, TuningBudgets
+from equipoise.checks.registry import run_checks
+from equipoise.checks.scores import concerns_primary_metric
+from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
+from equipoise.evidence.base import Evidence
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.base import Metric
+from equipoise.metrics.parser import parse_metrics
+from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate, tie_policy
+from equipoise.runs.manifest import STATUS_SETTINGS
+from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.result import Result
+from equipoise.types import Finding, Ties
+
+if TYPE_CHECKING:
+    from equipoise.metrics.catalogue import MetricCatalogue
+
+EvidenceOrResult = Evidence | Result
+
+
+@dataclass(frozen=True)
+class Options:
+    """How evidence is scored that has not been scored yet; see ``evaluate``."""
+
+    ties: Ties
+    clusters: Any
+    level: float
+    resamples: int
+    seed: int
+    chance: bool
+    catalogue: MetricCatalogue | None
+
+
+@dataclass(frozen=True)
+class AlignedSystems:
+    """Results ready to be compared; ``metrics`` holds those whose spelling is known here."""
+
+    results: list[Result]
+    names: list[str]
+    primary: str
+    metrics: Mapping[str, Metric[Any]]
+
+
+def align_systems(
+    systems: Mapping[str, EvidenceOrResult] | Sequence[Result],
+    metrics: MetricNames | None,
+    primary: str | None,
+    options: Options,
+) -> AlignedSystems:
+    """A result of every system on the same metrics, the primary one among them."""
+    entries = _entries(systems)
+    _refuse_mixed_ties(entries, options.ties)
+    spelling = _MetricNames.of(entries, options.catalogue)
+    names = spelling.names(_usual(entries) if metrics is None else metrics)
+    if primary is not None:
+        chosen = spelling.names(primary)
+        if len(chosen) > 1:
+            raise ParameterError(
+                f"{primary} names {len(chosen)} metrics, and only one can be primary",
+                hint=f"write {chosen[0]}",
+            )
+        primary = chosen[0]
+        names = list(dict.fromkeys([*names, primary]))
+    # Checks that quote one metric quote the first.
+    led = list(dict.fromkeys([primary or names[0], *names]))
+    results = [_result(system, entry, led, spelling.known, options) for system, entry in entries.items()]
+    return AlignedSystems(results, names, primary or names[0], spelling.known)
+
+
+def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict[str, EvidenceOrResult]:
+    """The systems by name, each of them evidence or a result."""
+    if not isinstance(systems, Mapping):
+        named: dict[str, EvidenceOrResult] = {}
+        for place, each in enumerate(systems):
+            name = getattr(each, "system", f"number {place + 1}")
+            if name in named:
+                raise DuplicateError(f"two results are called {name!r}", hint="give each system a name of its own")
+            named[name] = each
+        systems = named
+    for name, entry in systems.items():
+        if not isinstance(entry, Evidence | Result):
+            raise InputError(
+                f"the system {name} is a {type(entry).__name__}, neither evidence nor a result",
+                hint="make evidence first: Ranking.from_runs(qrels, run)",
+            )
+    if len(systems) < 2:
+        raise ParameterError(
+            f"a comparison needs at least two systems; {len(systems)} was given", hint="add another run"
+        )
+    return dict(systems)
+
+
+def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties) -> None:
+    """Systems whose equal scores were treated differently are not compared on equal terms."""
+    used: dict[str, str] = {}
+    for name, entry in entries.items():
+        policy = entry.settings.get("ties") if isinstance(entry, Result) else str(ties)
+        if policy is not None:
+            used.setdefault(str(policy), name)
+    if len(used) > 1:
+        (one, first), (other, second), *_ = used.items()
+        raise ParameterError(
+            f"{first} was scored with ties={one} and {second} with ties={other}",
+            hint=f"score them alike: --{one}" if one.startswith("like ") else f"score them alike: ties={one!r}",
+        )
+
+
+def _usual(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
+    """The metrics that all results have; where there is only evidence, the usual ones of its kind."""
+    results = [entry for entry in entries.values() if isinstance(entry, Result)]
+    if results:
+        shared = [name for name in results[0].names if all(name in each.names for each in results)]
+        if not shared:
+            told = "; ".join(f"{each.system} has {', '.join(each.names) or 'none'}" for each in results)
+            raise ParameterError(
+                f"the results share no metric: {told}", hint="score every system with the same metrics"
+            )
+        return shared
+    return default_metrics(_evidence_of(entries)[0].kind)
+
+
+def _evidence_of(entries: Mapping[str, EvidenceOrResult]) -> list[Evidence]:
+    found = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
+    return [evidence for evidence in found if evidence is not None]
+
+
+@dataclass(frozen=True)
+class _MetricNames:
+    """Metrics by their canonical names; a name that only the results know stands for itself."""
+
+    kind: type[Evidence] | None
+    catalogue: MetricCatalogue | None
+    held: frozenset[str]
+    known: dict[str, Metric[Any]]
+
+    @classmethod
+    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricNames:
+        kinds = {type(evidence) for evidence in _evidence_of(entries)}
+        if len(kinds) > 1:
+            raise ParameterError(
+                f"the systems bring {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
+                hint="compare systems on evidence of one kind",
+            )
+        names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
+        held = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
+        return cls(next(iter(kinds), None), catalogue, held, {})
+
+    def names(self, metrics: MetricNames) -> list[str]:
+        names: dict[str, None] = {}
+        for expression in [metrics] if isinstance(metrics, str | Metric) else metrics:
+            try:
+                found = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
+            except (UnknownNameError, ParameterError):
+                if expression not in self.held:
+                    raise
+                names[str(expression)] = None
+            else:
+                self.known.update((metric.name, metric) for metric in found)
+                names.update((metric.name, None) for metric in found)
+        if not names:
+            raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+        return list(names)
+
+
+def _result(
+    system: str,
+    entry: EvidenceOrResult,
+    names: Sequence[str],
+    known: Mapping[str, Metric[Any]],
+    options: Options,
+) -> Result:
+    """The system's result with all these metrics, scored now where it has to be."""
+    metrics = [known.get(name, name) for name in names]
+    if isinstance(entry, Evidence):
+        return evaluate(entry, metrics, system=system, **vars(options))
+    result = entry if entry.system == system else _renamed(entry, system)
+    if set(names) <= set(result.names) and options.clusters is None:
+        return _led_by(result, names, known)
+    if result.evidence is None:
+        raise ParameterError(
+            f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
+            hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
+        )
+    kept = {"ties": result.settings.get("ties", options.ties)}
+    if options.clusters is None:
+        kept["clusters"] = result.clusters
+    again = evaluate(result.evidence, metrics, system=system, **vars(options) | kept)
+    status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
+    again = replace(again, settings={**again.settings, **status})
+    return replace(again, findings=run_checks(again) + again.findings)
+
+
+def _led_by(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
+    """The result, with what depends on which metric is named first looked at anew."""
+    metrics = {name: known[name] for name in names if name in known}
+    if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
+        return result
+    others = (each for each in result.findings if not concerns_primary_metric(each))
+    anew = (each for each in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(each))
+    return replace(result, findings=(*others, *anew))
+
+
+def _renamed(result: Result, system: str) -> Result:
+    """The result under another name, in its findings too."""
+    findings = tuple(
+        replace(finding, subject=system) if finding.subject == result.system else finding for finding in result.findings
+    )
+    return replace(result, system=system, findings=findings)
+
+
+# The two verbs of the program: evaluate one system, compare several.
+
+__all__ = ["compare", "evaluate"]
+
+
+def compare(
+    systems: Mapping[str, Evidence | Result] | Sequence[Result],
+    metrics: MetricNames | None = None,
+    *,
+    primary: str | None = None,
+    test: str = "randomisation",
+    correction: str = "holm",
+    ties: Ties | str = Ties.EXPECTED,
+    clusters: Any = None,
+    level: float = 0.95,
+    flips: int = 10_000,
+    resamples: int = 2000,
+    seed: int = 0,
+    chance: bool = True,
+    catalogue: MetricCatalogue | None = None,
+) -> Comparison:
+    """Compare two or more systems, pair by pair, on the same units.
+
+    ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
+    bands are made on ``primary``, by default the first metric. Systems that were not measured on the
+    same units are refused with the difference, and so are results that say of themselves that the data or
+    the rule was another. Unequal tuning is a finding. Results are used as they are; one that lacks a metric
+    or the clusters is scored again from its evidence.
+
+    >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
+    >>> compare({"a": a, "b": b}, "MRR").leader
+    'a'
+    """
+    options = Options(tie_policy(ties), clusters, level, resamples, seed, chance, catalogue)
+    lined_up = align_systems(systems, metrics, primary, options)
+    comparison = compare_results(
+        [_as_measured(result) for result in lined_up.results],
+        metrics=lined_up.names,
+        primary=lined_up.primary,
+        test=test,
+        correction=correction,
+        level=level,
+        flips=flips,
+        resamples=resamples,
+        seed=seed,
+        metric_objects=lined_up.metrics,
+    )
+    of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
+    found = (*_of_terms(lined_up.results), *of_systems, *run_checks(comparison))
+    return replace(comparison, findings=tuple(dict.fromkeys(found)))
+
+
+def _of_terms(results: Sequence[Result]) -> Iterator[Finding]:
+    """What is wrong with comparing these results, as far as they say how they were measured."""
+    yield from run_checks(TuningBudgets.of_results(results))
+    yield from run_checks(TruncationBySystem.of_results(results))
+    yield from run_checks(ComparedSystems.of_results(results))
+
+
+def _as_measured(result: Result) -> Result:
+    """The result with its equal scores in the order they were measured in: resampling measures again."""
+    evidence, ties = result.evidence, result.settings.get("ties")
+    if isinstance(evidence, Ranking) and ties is not None:
+        return replace(result, evidence=evidence.ordered(ties))
+    return result

@@ -1,0 +1,236 @@
+"""The manifest of a run: everything that made it, and whether it was finished."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from equipoise import __version__
+from equipoise.errors import StoreError
+from equipoise.io.dataset import file_sha256
+from equipoise.io.text import STDIN, PathLike
+from equipoise.redaction import hide_options, redact, redact_all
+
+SCHEMA = 1
+"""The layout of a run directory; it grows by one whenever an older reader would misread the files."""
+
+STATUS_SETTINGS = ("status", "status_reason")
+"""Where the settings of a result say that its run is not complete, and why."""
+
+_SECRET = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|credentials?)$")
+_LOGIN = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+_HIDDEN = "***"
+
+
+class Status(StrEnum):
+    """Whether all of a run is there."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "equipoise": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": metadata.version("scipy"),  # asked by name: importing it takes longer than most runs
+    }
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What made a run: command, versions, seed, settings, and the SHA-256 of all that went in.
+
+    ``files`` maps the name of every other file of the run directory to its SHA-256, which readers verify.
+    ``datasets`` and ``inputs`` map a name or path to the fingerprint of the truth and of what the system
+    delivered (None where there was no file to read twice); ``evidence`` has the kind and the fingerprint of
+    what was observed. ``parameters`` describe the system (model, chunk size, geometry), ``cost`` what it
+    takes (``dims``, ``bytes_per_vector``, ``seconds``, ``truncated_share`` and the like). The environment is
+    never stored; values of options that look like secrets are hidden.
+
+    >>> manifest = Manifest.start("bm25", command=["eq", "score", "--api-key", "abc"], seed=7)
+    >>> manifest.status.value, manifest.command
+    ('partial', ('eq', 'score', '--api-key', '***'))
+    """
+
+    system: str
+    status: Status = Status.COMPLETE
+    reason: str = ""
+    units: int = 0
+    started: str = field(default_factory=_now)
+    finished: str = ""
+    command: tuple[str, ...] = ()
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, str | None] = field(default_factory=dict)
+    inputs: Mapping[str, str | None] = field(default_factory=dict)
+    evidence: Mapping[str, str] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, float | None] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=_versions)
+    files: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @classmethod
+    def start(
+        cls,
+        system: str,
+        *,
+        command: Sequence[str] = (),
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        truth: Iterable[PathLike] = (),
+        inputs: Iterable[PathLike] = (),
+    ) -> Manifest:
+        """The manifest of a run that begins now: partial until it says otherwise. Files are fingerprinted."""
+        return cls(
+            system=system,
+            status=Status.PARTIAL,
+            command=redact_secrets(command),
+            seed=seed,
+            settings=dict(settings or {}),
+            datasets=file_fingerprints(truth),
+            inputs=file_fingerprints(inputs),
+        )
+
+    def finish(self, status: Status | str = Status.COMPLETE, *, reason: str = "") -> Manifest:
+        """The same run, ended now; ``reason`` says why it is not complete."""
+        return replace(self, status=Status(status), finished=_now(), reason=reason)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the run is there; who shows anything of another run says so."""
+        return self.status is Status.COMPLETE
+
+    @property
+    def caution(self) -> str:
+        """What to print beside the figures of a run that is not complete; empty for one that is.
+
+        >>> Manifest("bm25", status=Status.PARTIAL, reason="interrupted").caution
+        'the run of bm25 is partial: interrupted'
+        """
+        if self.complete:
+            return ""
+        return f"the run of {self.system} is {self.status}: {self.reason or 'no reason was recorded'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, the schema version first."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        content = {"schema": named.pop("schema")} | named | {"command": list(self.command)}
+        return {name: redact_all(value) for name, value in content.items()}
+
+    @classmethod
+    def from_dict(cls, content: Any, *, source: str = "the manifest") -> Manifest:
+        """The inverse of ``to_dict``; content of another shape or of another schema is refused."""
+        if not isinstance(content, Mapping) or type(content.get("schema")) is not int:
+            raise StoreError(f"{source} does not say which schema it follows", hint="it was not written by equipoise")
+        if content["schema"] != SCHEMA:
+            raise _other_schema(source, content["schema"])
+        known = {each.name for each in fields(cls)}
+        content = {"parameters": {}, "cost": {}, **content}  # older runs have neither
+        for name, holds in _VALID.items():
+            if not holds(content.get(name)):
+                raise StoreError(f"{source} has no valid {name}", hint="run the command again")
+        try:
+            status = Status(content["status"])
+        except ValueError as error:
+            raise StoreError(
+                f"{source} has the status {content['status']!r}",
+                hint=f"a run is {', '.join(Status)}",
+            ) from error
+        given = {name: value for name, value in content.items() if name in known}
+        return cls(**given | {"status": status, "command": tuple(map(str, content["command"]))})
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_hashes(value: Any) -> bool:
+    """Names and their fingerprints, None where there was no file to read twice."""
+    return _is_mapping(value) and all(each is None or _is_text(each) for each in value.values())
+
+
+def _is_evidence(value: Any) -> bool:
+    return _is_mapping(value) and all(_is_text(value.get(name)) for name in ("kind", "sha256"))
+
+
+def _is_costs(value: Any) -> bool:
+    return _is_mapping(value) and all(
+        each is None or each in ("Infinity", "-Infinity") or type(each) in (int, float) for each in value.values()
+    )
+
+
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "system": _is_text,
+    "status": _is_text,
+    "reason": _is_text,
+    "units": lambda value: type(value) is int and value >= 0,
+    "started": _is_text,
+    "finished": _is_text,
+    "command": lambda value: isinstance(value, list),
+    "seed": lambda value: type(value) is int,
+    "settings": _is_mapping,
+    "datasets": _is_hashes,
+    "inputs": _is_hashes,
+    "evidence": lambda value: value is None or _is_evidence(value),
+    "parameters": _is_mapping,
+    "cost": _is_costs,
+    "versions": _is_mapping,
+    "files": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
+}
+"""What each field must be when it is read back."""
+
+
+def file_fingerprints(paths: Iterable[PathLike]) -> dict[str, str | None]:
+    """The SHA-256 of each file; None for standard input, which cannot be read twice."""
+    return {str(path): None if str(path) == STDIN else file_sha256(path) for path in paths}
+
+
+def redact_secrets(command: Sequence[str]) -> tuple[str, ...]:
+    """A command line without the values of what is named like a key, token or password, and without logins.
+
+    >>> redact_secrets(["eq", "--hub-token=abc", "--seed", "1", "postgresql://me:abc@host/db"])
+    ('eq', '--hub-token=***', '--seed', '1', 'postgresql://***@host/db')
+    """
+    shown: list[str] = []
+    hide_next = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        secret = _SECRET.search(name) is not None
+        if hide_next and not word.startswith("-"):
+            shown.append(_HIDDEN)
+        else:
+            kept = redact(hide_options(_LOGIN.sub(_HIDDEN, word)))
+            shown.append(f"{name}={_HIDDEN}" if secret and equals else kept)
+        hide_next = secret and not equals and word.startswith("-")
+    return tuple(shown)
+
+
+def _other_schema(source: str, schema: int) -> StoreError:
+    if schema > SCHEMA:
+        return StoreError(
+            f"{source} follows schema {schema}, and this version reads schema {SCHEMA}",
+            hint="a newer equipoise wrote it: pip install --upgrade equipoise",
+        )
+    return StoreError(
+        f"{source} follows schema {schema}, which no released version wrote", hint="run the command again"
+    )

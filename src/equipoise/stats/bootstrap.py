@@ -1,0 +1,250 @@
+"""What is resampled: draws, each a unit or a whole cluster of units, as sums that can be added again.
+
+Every mean is a ratio of two sums over draws: weight times value, over weight. A resample is then a row of
+counts, and all resamples of all metrics are one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import NotFiniteError, ParameterError, ShapeError
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Floats, Ids, Ints
+
+BLOCK_CELLS = 1 << 20
+"""Cells of a block of the count matrix: 8 MB of float64, and about as much again while it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResamplingUnits:
+    """Columns of per-unit values as sums over draws: of weight times value, and of weight.
+
+    ``kish`` is the number of evenly weighted units that the weights are worth.
+    """
+
+    totals: Floats
+    masses: Floats
+    binary: Bools
+    constant: Bools
+    even: Bools
+    kish: Floats
+    clustered: bool
+
+    @classmethod
+    def of(cls, values: Any, weights: Any = None, clusters: Any = None) -> ResamplingUnits:
+        """Add up values (a row a unit, NaN where undefined) by unit, or by cluster."""
+        table = _table(values)
+        mass = np.where(np.isnan(table), 0.0, _weights_for(table, weights))
+        counted = mass > 0.0
+        table = np.where(counted, table, 0.0)
+        largest = np.where(counted, table, -inf).max(axis=0, initial=-inf)
+        smallest = np.where(counted, table, inf).min(axis=0, initial=inf)
+        squares = np.square(mass).sum(axis=0)
+        totals, masses = table * mass, mass
+        if clusters is not None:
+            totals, masses = _sums_by_code(np.stack([totals, masses]), cluster_codes(clusters, len(table)))
+        return cls(
+            totals,
+            masses,
+            binary=((table == 0.0) | (table == 1.0)).all(axis=0),
+            constant=largest <= smallest,
+            even=(~counted | (mass == mass.max(axis=0, initial=0.0))).all(axis=0),
+            kish=np.square(mass.sum(axis=0)) / np.where(squares > 0.0, squares, 1.0),
+            clustered=clusters is not None,
+        )
+
+    @property
+    def counts(self) -> Ints:
+        """How many draws have weight in each column."""
+        return np.asarray(np.count_nonzero(self.masses > 0.0, axis=0), dtype=np.int64)
+
+    @property
+    def means(self) -> Floats:
+        """The point estimates; NaN where nothing is defined."""
+        return ratio(self.totals.sum(axis=0), self.masses.sum(axis=0))
+
+    @property
+    def residuals(self) -> Floats:
+        """What each draw adds beyond its share of the mean; a column of them adds up to 0."""
+        return np.asarray(self.totals - self.masses * np.nan_to_num(self.means))
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Between draws, linearised for the ratio, with the small-sample factor k / (k - 1)."""
+        factor = self.counts / np.maximum(self.counts - 1, 1)
+        return ratio(np.sqrt(np.square(self.residuals).sum(axis=0) * factor), self.masses.sum(axis=0))
+
+    def ordered(self) -> ResamplingUnits:
+        """The same draws, each column sorted by itself: resamples do not depend on the order of the input.
+
+        Columns then share no resample, which no interval of a single mean needs.
+        """
+        order = np.lexsort((self.totals, self.masses), axis=0)
+        return replace(
+            self,
+            totals=np.take_along_axis(self.totals, order, axis=0),
+            masses=np.take_along_axis(self.masses, order, axis=0),
+        )
+
+    def taken(self, columns: Ints) -> ResamplingUnits:
+        """Some of the columns."""
+        return ResamplingUnits(
+            self.totals[:, columns],
+            self.masses[:, columns],
+            self.binary[columns],
+            self.constant[columns],
+            self.even[columns],
+            self.kish[columns],
+            self.clustered,
+        )
+
+
+def mean_skewness(draws: ResamplingUnits) -> Floats:
+    """The skewness of the mean of each column: that of the draws over the square root of their number.
+
+    >>> mean_skewness(ResamplingUnits.of([0.0, 0.0, 0.0, 1.0])).round(3)
+    array([0.577])
+    """
+    second = np.square(draws.residuals).sum(axis=0) ** 1.5
+    return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
+
+
+def bootstrap_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """The column sums of resampled rows, a row a resample.
+
+    >>> bootstrap_sums(np.array([[2.0]]), 3, np.random.default_rng(0)).ravel()
+    array([2., 2., 2.])
+    """
+    checked_resamples(resamples)
+    sums = np.zeros((resamples, columns.shape[1]))
+    start = 0
+    for counts in _count_blocks(len(columns), resamples, rng):
+        np.matmul(counts, columns, out=sums[start : start + len(counts)])
+        start += len(counts)
+    return sums
+
+
+def bayesian_bootstrap_sums(
+    columns: Floats, resamples: int, rng: np.random.Generator, *, added: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Column sums with the rows weighted by random exponentials, a row a resample; and a further weight.
+
+    Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap. The
+    further weight is that of ``added`` rows, a whole one or a part of it.
+    """
+    checked_resamples(resamples)
+    draws = len(columns)
+    sums, extra = np.zeros((resamples, columns.shape[1])), np.zeros((resamples, 1))
+    height = max(1, BLOCK_CELLS // (draws + 1))
+    for start in range(0, resamples, height):
+        rows = slice(start, min(start + height, resamples))
+        np.matmul(rng.standard_exponential((rows.stop - start, draws)), columns, out=sums[rows])
+        extra[rows] = rng.standard_gamma(added, (rows.stop - start, 1))
+    return sums, extra
+
+
+def checked_resamples(resamples: int) -> int:
+    """The number of resamples, when there is at least one."""
+    if resamples < 1:
+        raise ParameterError(f"{resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
+    return resamples
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, when randomness can start from it."""
+    if seed < 0:
+        raise ParameterError(f"the seed {seed} is negative", hint="a seed is 0 or a positive whole number")
+    return seed
+
+
+def _count_blocks(draws: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """How often each draw is in each resample, in blocks of rows that stay small in memory."""
+    height = max(1, BLOCK_CELLS // max(draws, 1))
+    for start in range(0, resamples if draws else 0, height):
+        rows = min(height, resamples - start)
+        picks = rng.integers(0, draws, size=(rows, draws), dtype=np.int32)
+        cells = picks + draws * np.arange(rows)[:, None]
+        yield np.bincount(cells.ravel(), minlength=rows * draws).reshape(rows, draws).astype(np.float64)
+
+
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """A quotient that is NaN where nothing is counted."""
+    positive = denominator > 0.0
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), np.nan)
+
+
+def id_order(ids: Ids) -> Ints:
+    """The order of the units by their ids, whatever the order in which they were read.
+
+    >>> id_order(np.array(["b", "a"]))
+    array([1, 0])
+    """
+    keys = ids.tolist()
+    try:
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+    except TypeError:  # ids of several types
+        order = sorted(range(len(keys)), key=lambda at: (type(keys[at]).__name__, str(keys[at])))
+    return np.array(order, dtype=np.int64)
+
+
+def cluster_codes(clusters: Any, units: int) -> Ints:
+    """Cluster ids of any kind as 0, 1, 2, ... in order of appearance.
+
+    >>> cluster_codes(["b", "a", "b"], 3)
+    array([0, 1, 0])
+    """
+    ids = list(clusters)
+    if len(ids) != units:
+        raise ShapeError(f"{len(ids)} cluster ids were given for {units} units", hint="give one cluster id a unit")
+    known: dict[Any, int] = {}
+    codes = np.array([known.setdefault(each, len(known)) for each in ids], dtype=np.int64)
+    if any(each is None or each != each for each in known):
+        raise NotFiniteError("a unit has no cluster id", hint="give such units a cluster of their own")
+    return codes
+
+
+def cluster_members(clusters: Any, units: int) -> list[Ints]:
+    """For each cluster the rows of its units, in order of appearance."""
+    codes = cluster_codes(clusters, units)
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if units else []
+
+
+def _sums_by_code(tables: Floats, codes: Ints) -> tuple[Floats, Floats]:
+    """Each of two tables with the rows of equal code added up."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    sums = np.add.reduceat(tables[:, order], starts, axis=1) if len(codes) else tables
+    return sums[0], sums[1]
+
+
+def _table(values: Any) -> Floats:
+    table = np.asarray(values, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2:
+        raise ShapeError(f"values have {table.ndim} dimensions, not 2", hint="give a row a unit and a column a metric")
+    if np.isinf(table).any():
+        raise NotFiniteError("a value is infinite, and so is any mean of it", hint="undefined units are NaN")
+    return table
+
+
+def _weights_for(table: Floats, weights: Any) -> Floats:
+    """Weights of the shape of the table; where the value is undefined they may be anything."""
+    if weights is None:
+        return np.ones_like(table)
+    given = np.asarray(weights, dtype=np.float64)
+    given = given[:, None] if given.ndim == 1 else given
+    if given.shape[0] != table.shape[0] or given.shape[1:] not in {(1,), table.shape[1:]}:
+        raise ShapeError(f"weights of shape {given.shape} do not fit values of shape {table.shape}")
+    given = np.broadcast_to(given, table.shape)
+    used = given[~np.isnan(table)]
+    if not (np.isfinite(used) & (used >= 0.0)).all():
+        raise ParameterError("a weight is negative, infinite or NaN", hint="a unit that counts nothing has 0")
+    return given

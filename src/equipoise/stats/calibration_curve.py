@@ -1,0 +1,189 @@
+"""Does a model that says 80 % come true 80 times of 100? The reliability diagram, and its one figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.evidence.base import check_same_length, float_column
+from equipoise.stats.bootstrap import checked_seed
+from equipoise.stats.intervals import Interval, checked_level
+from equipoise.stats.mean_intervals import mean_intervals
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ids, Ints
+
+BINS = 15
+"""As Guo et al. have it (ICML 2017)."""
+SCHEMES = ("width", "mass")
+DRAWS = 500
+_INTERVALS, _CALIBRATED = range(2)
+"""Streams of randomness."""
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """The units whose confidence lies above ``low`` and not above ``high``."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+    interval: Interval
+
+    @property
+    def gap(self) -> float:
+        """By how much the model is too sure; negative where it is not sure enough."""
+        return self.confidence - self.accuracy
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Confidence beside accuracy, bin by bin; bins without units are left out.
+
+    ``ece`` is the expected calibration error: the gaps without their signs, weighted by units. It is above 0
+    for every model on finitely many units, so ``calibrated`` says what one that is calibrated would show on
+    these (the mean over draws), and ``calibrated_high`` what it would exceed only with a chance of 1 - level.
+    These draws take units as independent; where a model knows some users better than it says and others
+    worse, they are too narrow.
+    """
+
+    bins: tuple[CalibrationBin, ...]
+    n: int
+    confidence: float
+    accuracy: float
+    ece: float
+    calibrated: float
+    calibrated_high: float
+    level: float = 0.95
+
+    @property
+    def largest_gap(self) -> float:
+        """The gap of the worst bin, without its sign."""
+        return max(abs(each.gap) for each in self.bins)
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether a calibrated model would hardly ever show so large an error."""
+        return self.ece > self.calibrated_high
+
+    def __repr__(self) -> str:
+        return f"<Reliability: ECE {self.ece:.4g} on {self.n} units; calibrated would be {self.calibrated:.2g}>"
+
+
+def reliability(
+    confidence: Any,
+    correct: Any,
+    *,
+    bins: int = BINS,
+    scheme: str = "width",
+    clusters: Ids | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> CalibrationCurve:
+    """Hold the probability of the first choice against how often it is right.
+
+    ``correct`` is 1 or 0 a unit, or a share where the first choice is tied. Bins have equal width, or equal
+    ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
+    intervals of the bins resample whole clusters.
+
+    >>> found = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
+    >>> round(found.ece, 3), found.bins[0].n
+    (0.15, 4)
+    """
+    if bins < 1 or draws < 1:
+        raise ParameterError(f"{bins} bins and {draws} draws were asked for", hint="give at least 1 of each")
+    sure, right = _shares(confidence, "confidences"), _shares(correct, "right answers")
+    check_same_length(sure, right, "confidences", "right answers")
+    if not len(sure):
+        raise InputError("there are no units, so there is nothing to hold a confidence against")
+    if clusters is not None and len(clusters) != len(sure):
+        raise ShapeError(f"there are {len(clusters)} clusters for {len(sure)} units", hint="give one a unit")
+    checked_level(level), checked_seed(seed)
+    edges = _edges(sure, bins, scheme)
+    member = np.searchsorted(edges[1:-1], sure)
+    size = np.bincount(member, minlength=bins)
+    stream = np.random.default_rng([seed, _INTERVALS])
+    made = [
+        _bin(edges, place, sure, right, np.flatnonzero(member == place), clusters, level, rng)
+        for place, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
+    ]
+    by_luck = _calibrated_errors(sure, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
+    return CalibrationCurve(
+        tuple(made),
+        len(sure),
+        float(sure.mean()),
+        float(right.mean()),
+        float(np.abs(np.bincount(member, right - sure, bins)).sum() / len(sure)),
+        float(by_luck.mean()),
+        float(np.quantile(by_luck, level)),
+        level,
+    )
+
+
+def _bin(
+    edges: Floats,
+    place: int,
+    sure: Floats,
+    right: Floats,
+    rows: Ints,
+    clusters: Ids | None,
+    level: float,
+    rng: np.random.Generator,
+) -> CalibrationBin:
+    interval = mean_intervals(
+        right[rows][:, None],
+        clusters=None if clusters is None else clusters[rows],
+        bounds=[(0.0, 1.0)],
+        level=level,
+        rng=rng,
+    )[0]
+    return CalibrationBin(
+        float(edges[place]),
+        float(edges[place + 1]),
+        len(rows),
+        float(sure[rows].mean()),
+        float(right[rows].mean()),
+        interval,
+    )
+
+
+def _calibrated_errors(sure: Floats, member: Ints, bins: int, draws: int, rng: np.random.Generator) -> Floats:
+    """The errors of models that come true exactly as often as they say, on these units."""
+    expected = np.bincount(member, sure, bins)
+    errors = np.empty(draws)
+    # Sorted by bin, so that a bin's hits are one stretch of the draw.
+    order = np.argsort(member, kind="stable")
+    filled, starts = np.unique(member[order], return_index=True)
+    step = max(1, _BLOCK // len(sure))
+    for start in range(0, draws, step):
+        size = min(step, draws - start)
+        hits = rng.random((size, len(sure))) < sure[order]
+        sums = np.add.reduceat(hits.astype(np.int64), starts, axis=1)
+        errors[start : start + size] = np.abs(sums - expected[filled]).sum(axis=1) / len(sure)
+    return errors
+
+
+def _edges(sure: Floats, bins: int, scheme: str) -> Floats:
+    if scheme not in SCHEMES:
+        raise ParameterError(f"no bins are made by {scheme}", hint=f"choose one of {', '.join(SCHEMES)}")
+    edges: Floats = np.linspace(0.0, 1.0, bins + 1)
+    return edges if scheme == "width" else np.percentile(sure, edges * 100)
+
+
+def _shares(values: Any, what: str) -> Floats:
+    shares = float_column(values, f"the {what}")
+    beyond = (shares < 0) | (shares > 1)
+    if beyond.any():
+        first = int(np.argmax(beyond))
+        raise InputError(
+            f"the {what} hold {shares[first]:g} at position {first}",
+            hint="probabilities lie between 0 and 1; logits become some by a softmax",
+        )
+    return shares

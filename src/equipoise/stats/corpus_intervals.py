@@ -1,0 +1,279 @@
+"""Intervals of figures that are no means over units: measured again on parts of the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from equipoise.errors import UndefinedError
+from equipoise.evidence.base import Evidence
+from equipoise.evidence.labels import Labels
+from equipoise.metrics.clustering import (
+    AdjustedRand,
+    Completeness,
+    Homogeneity,
+    MutualInformation,
+    VMeasure,
+    contingency,
+)
+from equipoise.stats.bootstrap import checked_resamples, cluster_members
+from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
+from equipoise.stats.mean_intervals import (
+    ROUNDING,
+    UNBOUNDED,
+    bounds_per_metric,
+    median_bias,
+    quantiles,
+    small_sample_quantile,
+)
+
+if TYPE_CHECKING:
+    from equipoise.metrics.base import Metric
+    from equipoise.types import Floats, Ints
+
+# Parts of the evidence on which a figure that is no mean over units is measured again.
+
+
+SubsampleFractions = tuple[float, ...]
+WITH_REPLACEMENT: SubsampleFractions = ()
+"""Parts as large as the evidence, with repetition."""
+HALF_SAMPLES: SubsampleFractions = (0.5,)
+HALVES_AND_MOST: SubsampleFractions = (0.5, 0.9)
+"""Halves, and nine tenths: halves see how far a figure strays that is near its extremum, as an agreement of
+independent partitions is; nine tenths see how it varies at nearly its own size, where cells are sparse."""
+PARTITIONS = (AdjustedRand, MutualInformation, Homogeneity, Completeness, VMeasure)
+FEWEST_PAIRS = 5
+"""With fewer pairs of units that share class and cluster, the adjusted Rand index has no visible spread."""
+
+
+def subsample_fractions(metric: Metric[Any], evidence: Evidence) -> SubsampleFractions:
+    """The kind of parts that this metric can be measured on."""
+    if evidence.kind == "space":
+        return HALF_SAMPLES
+    return HALVES_AND_MOST if isinstance(metric, PARTITIONS) else WITH_REPLACEMENT
+
+
+def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
+    """Why parts of this evidence show no spread of this metric, or nothing when they do."""
+    if isinstance(metric, AdjustedRand) and isinstance(evidence, Labels):
+        cells = contingency(evidence).cells
+        if (cells * (cells - 1)).sum() / 2 < FEWEST_PAIRS:
+            return f"fewer than {FEWEST_PAIRS} pairs of units share class and cluster"
+    return ""
+
+
+def n_subsamples(kind: str, units: int, asked: int) -> int:
+    """How many parts are measured: as many as asked for, fewer where each is costly.
+
+    4,000,000 units are measured in all and 200 parts at least. Figures of a space grow with the square of
+    the points: there it is 120,000 points in all, and from 64 to 1,000 parts.
+
+    >>> n_subsamples("pairs", 300, 2000), n_subsamples("pairs", 20_000, 2000)
+    (2000, 200)
+    >>> n_subsamples("space", 300, 2000), n_subsamples("space", 3000, 2000)
+    (400, 64)
+    """
+    checked_resamples(asked)
+    size = max(units, 1)
+    if kind == "space":
+        return min(asked, 1000, max(64, 120_000 // size))
+    return min(asked, max(200, 4_000_000 // size))
+
+
+def blocks_of(evidence: Evidence, clusters: Any) -> list[Ints]:
+    """What is drawn: the rows of each cluster, or each row."""
+    return cluster_members(np.arange(len(evidence)) if clusters is None else clusters, len(evidence))
+
+
+def resampled_rows(
+    blocks: Sequence[Ints], shares: SubsampleFractions, parts: int, rng: np.random.Generator
+) -> Iterator[Ints]:
+    """The rows of each part; several shares take turns."""
+    count = len(blocks)
+    together = np.concatenate(blocks)
+    alone = len(together) == count
+    for at in range(parts):
+        if shares:
+            picks = np.sort(rng.permutation(count)[: subsample_size(count, shares[at % len(shares)])])
+        else:
+            picks = rng.integers(0, count, size=count)
+        yield together[picks] if alone else np.concatenate([blocks[pick] for pick in picks.tolist()])
+
+
+def subsample_size(count: int, share: float) -> int:
+    """How many of the draws a part without repetition holds."""
+    return min(max(int(count * share), 1), count - 1)
+
+
+def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, count: int) -> tuple[float, float]:
+    """The standard error from parts without repetition, and its degrees of freedom.
+
+    The spread of m of k draws is rescaled by sqrt(m / k) (Politis and Romano, 1994) and freed of the
+    finite-population factor sqrt(1 - m / k). It is taken around its own mean: a figure of distances shifts
+    with the number of points, which is no uncertainty. Of several shares the larger spread counts. The
+    degrees of freedom pay for the number of draws, and for the number of parts.
+    """
+    errors, sizes = [], []
+    for at, share in enumerate(shares):
+        known = figures[at :: len(shares)]
+        known = known[~np.isnan(known)]
+        size = subsample_size(count, share)
+        errors.append(float(np.std(known, ddof=1)) * sqrt(size / (count - size)) if len(known) > 1 else 0.0)
+        sizes.append(len(known))
+    degrees = 1.0 / (1.0 / (count - 1) + 1.0 / max(min(sizes) - 1, 1))
+    return max(errors), degrees
+
+
+def value_of(figure: Callable[[E], float], evidence: E) -> float:
+    """The figure, or NaN where this part of the evidence cannot give it."""
+    try:
+        return float(figure(evidence))
+    except UndefinedError:
+        return float("nan")
+
+
+E = TypeVar("E", bound=Evidence)
+
+MIN_RESAMPLING_UNITS = 5
+"""Below this, a corpus-level figure gets no interval: it has no standard error to fall back on."""
+DEFINED_SHARE = 0.9
+"""A figure that is defined on fewer of its resamples has no honest interval."""
+BIASED = 1.0
+"""A median bias above this many standard errors is the work of repetition, and beyond correction."""
+
+
+def corpus_interval(
+    value: Callable[[E], float],
+    evidence: E,
+    *,
+    clusters: Any = None,
+    bounds: Bounds = UNBOUNDED,
+    level: float = 0.95,
+    resamples: int = 1000,
+    subsample: bool | SubsampleFractions = False,
+    rng: np.random.Generator,
+) -> Interval:
+    """An interval for one figure of the whole evidence; see ``evidence_intervals``."""
+    return evidence_intervals(
+        [value],
+        evidence,
+        clusters=clusters,
+        bounds=[bounds],
+        level=level,
+        resamples=resamples,
+        subsample=subsample,
+        rng=rng,
+    )[0]
+
+
+def evidence_intervals(
+    figures: Sequence[Callable[[E], float]],
+    evidence: E,
+    *,
+    clusters: Any = None,
+    bounds: Sequence[Bounds] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    subsample: bool | SubsampleFractions = False,
+    rng: np.random.Generator,
+) -> list[Interval]:
+    """Intervals for figures that are no means over units; all share the resampled evidence.
+
+    ``bias-corrected``: the percentiles of the resampled figure, moved by its median bias (Efron, 1981),
+    tails widened. No acceleration: the leave-one-out values of a median or of F1 are too coarse for one.
+
+    ``subsample``: parts without repetition, half of the draws or the shares given, whose spread is the
+    standard error of a Student interval (``subsampling_standard_error``). It speaks of the figure that this many units
+    have on average. Figures that repetition moves by more than a standard error get this one as well.
+
+    ``resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a figure
+    is undefined are left out; more than a tenth of them refuse the interval.
+    """
+    checked_level(level)
+    parts = n_subsamples(evidence.kind, len(evidence), resamples)
+    limits = bounds_per_metric(bounds, len(figures))
+    blocks = blocks_of(evidence, clusters)
+    if len(blocks) < MIN_RESAMPLING_UNITS:
+        reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
+        return [Interval.unknown(reason, level=level) for _ in figures]
+    points = [value_of(figure, evidence) for figure in figures]
+    shares: SubsampleFractions = (
+        subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
+    )
+    fallback = rng.spawn(1)[0]
+    table = _measured(figures, evidence, blocks, shares, parts, rng)
+    biased = [] if shares else [at for at, point in enumerate(points) if _is_biased(point, table[at])]
+    kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(figures))]
+    if biased:
+        again = [figures[at] for at in biased]
+        table[biased] = _measured(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
+    return [
+        _interval(point, resampled, kind, len(blocks), level).clipped(pair)
+        for point, resampled, kind, pair in zip(points, table, kinds, limits, strict=True)
+    ]
+
+
+def _measured(
+    figures: Sequence[Callable[[E], float]],
+    evidence: E,
+    blocks: Sequence[Ints],
+    shares: SubsampleFractions,
+    parts: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Every figure on the same parts: shape (figures, parts)."""
+    table = np.empty((len(figures), parts))
+    for at, rows in enumerate(resampled_rows(blocks, shares, parts, rng)):
+        part = evidence.take(rows)
+        table[:, at] = [value_of(figure, part) for figure in figures]
+    return table
+
+
+def _interval(point: float, resampled: Floats, shares: SubsampleFractions, count: int, level: float) -> Interval:
+    reason = _refusal(point, resampled)
+    if reason:
+        return Interval.unknown(reason, level=level)
+    if shares:
+        error, degrees = subsampling_standard_error(resampled, shares, count)
+        return t_interval(point, error, degrees, level, method="subsample").around(point)
+    return _bias_corrected_interval(point, resampled, count, level).around(point)
+
+
+def _bias_corrected_interval(point: float, resampled: Floats, count: int, level: float) -> Interval:
+    from scipy.special import ndtr
+
+    ordered = np.sort(resampled - point)[None]
+    bias = _bias(point, resampled)
+    tail = float(small_sample_quantile(np.array([count]), level)[0])
+    low, high = (float(point + quantiles(ordered, np.asarray(ndtr([2.0 * bias + z])))[0]) for z in (-tail, tail))
+    return Interval(low, high, level, "bias-corrected")
+
+
+def _bias(point: float, resampled: Floats) -> float:
+    """The median bias in standard errors."""
+    ordered = np.sort(resampled - point)[None]
+    return float(median_bias(ordered, np.array([ROUNDING * abs(point)]))[0])
+
+
+def _is_biased(point: float, resampled: Floats) -> bool:
+    return not _refusal(point, resampled) and abs(_bias(point, resampled)) > BIASED
+
+
+def _refusal(point: float, resampled: Floats) -> str:
+    """Why resamples of a figure give no interval, or nothing when they do."""
+    defined = resampled[~np.isnan(resampled)]
+    if np.isnan(point):
+        return "the figure is undefined"
+    if len(defined) < DEFINED_SHARE * len(resampled):
+        return f"undefined on {len(resampled) - len(defined)} of {len(resampled)} resamples"
+    if np.ptp(defined) <= ROUNDING * abs(point):
+        return "every resample gives the same value"
+    return ""
+
+
+def _too_few(count: int, noun: str) -> str:
+    reasons = {0: "no defined unit", 1: f"one {noun}"}
+    return reasons.get(count, f"{count} {noun}s are too few to resample")

@@ -1,0 +1,134 @@
+"""The one place where numbers become text.
+
+Everything is a fraction, a rank or a count as the metric has it; only confidence levels are percent. As many
+decimals are shown as the interval supports: two figures of its half-width, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import floor, isfinite, isnan, log10
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.stats.intervals import Interval
+
+DEFAULT_DECIMALS = 3
+MOST_DECIMALS = 6
+SMALLEST_P = 0.001
+
+
+def n_decimals(interval: Interval) -> int:
+    """How many decimals a figure with this interval deserves.
+
+    >>> from equipoise.stats.intervals import Interval
+    >>> n_decimals(Interval(0.37, 0.45)), n_decimals(Interval(120.0, 180.0))
+    (3, 0)
+    """
+    half = interval.width / 2
+    if not interval.known or not isfinite(half) or half <= 0:
+        return DEFAULT_DECIMALS
+    return min(max(1 - floor(log10(half)), 0), MOST_DECIMALS)
+
+
+def shared_decimals(intervals: Iterable[Interval]) -> int:
+    """The decimals for a column of figures: what the narrowest known interval deserves."""
+    known = [n_decimals(each) for each in intervals if each.known and each.width > 0]
+    return max(known, default=DEFAULT_DECIMALS)
+
+
+def format_value(value: float, places: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
+    """A number, or ``n/a`` and why.
+
+    >>> format_value(0.41234, 3), format_value(float("nan"), reason="one unit")
+    ('0.412', 'n/a (one unit)')
+    """
+    if isnan(value):
+        return f"n/a ({reason})" if reason else "n/a"
+    if not isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    text = f"{value:,.{places}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def format_difference(value: float, places: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
+    """A difference, with its sign.
+
+    >>> format_difference(0.01, 2), format_difference(-0.5, 1), format_difference(0.0001, 2)
+    ('+0.01', '-0.5', '0.00')
+    """
+    text = format_value(value, places, reason=reason)
+    return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
+
+
+def format_interval(interval: Interval, places: int | None = None) -> str:
+    """An interval, or ``n/a`` and why.
+
+    >>> from equipoise.stats.intervals import Interval
+    >>> format_interval(Interval(0.371, 0.452)), format_interval(Interval.unknown("one unit"))
+    ('[0.371, 0.452]', 'n/a (one unit)')
+    """
+    if not interval.known:
+        return f"n/a ({interval.reason})"
+    places = n_decimals(interval) if places is None else places
+    return f"[{format_value(interval.low, places)}, {format_value(interval.high, places)}]"
+
+
+def format_p(p: float, *, reason: str = "") -> str:
+    """A p value to two figures, never 0.
+
+    >>> format_p(0.0421), format_p(0.31), format_p(1e-4), format_p(0.9999)
+    ('0.042', '0.31', '<0.001', '1.00')
+    """
+    if isnan(p):
+        return format_value(p, reason=reason)
+    if p < SMALLEST_P:
+        return f"<{SMALLEST_P}"
+    return f"{p:.{2 if p >= 0.0995 else 3}f}"
+
+
+def format_percent(level: float) -> str:
+    """A confidence level.
+
+    >>> format_percent(0.95), format_percent(0.995)
+    ('95 %', '99.5 %')
+    """
+    return f"{level * 100:.10g} %"
+
+
+def format_count(number: int) -> str:
+    """A count with its thousands apart.
+
+    >>> format_count(12345)
+    '12,345'
+    """
+    return f"{number:,}"
+
+
+def about(number: float) -> str:
+    """A planned count to two figures: the values that it is computed from are not known better than that.
+
+    >>> about(1_724.0)
+    '1,700'
+    """
+    step = 10 ** max(0, floor(log10(number)) - 1)
+    return f"{round(number / step) * step:,}"
+
+
+def format_range(low: float, high: float, places: int = DEFAULT_DECIMALS) -> str:
+    """One number, or the two ends of a range where they differ in print.
+
+    >>> format_range(0.1, 0.1001), format_range(0.1, 0.2, 1)
+    ('0.100', '0.1 to 0.2')
+    """
+    ends = format_value(low, places), format_value(high, places)
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def format_ranks(low: int, high: int) -> str:
+    """The ranks that a system may have.
+
+    >>> format_ranks(2, 2), format_ranks(1, 3)
+    ('2', '1-3')
+    """
+    return str(low) if low == high else f"{low}-{high}"

@@ -1,0 +1,192 @@
+"""An interval with its method, or the reason why there is none; and those that are closed formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, log, nan, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.errors import ParameterError
+from equipoise.stats.equality import nan_equal
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
+
+Bounds = tuple[float, float]
+
+
+@nan_equal
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A range that covers the truth at the stated level, and how it was made.
+
+    >>> Interval.unknown("one unit")
+    Interval(low=nan, high=nan, level=0.95, method='none', reason='one unit')
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = ""
+    reason: str = ""
+
+    @classmethod
+    def unknown(cls, reason: str, *, level: float = 0.95) -> Interval:
+        """No interval, and why."""
+        return cls(nan, nan, level, "none", reason)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval at all."""
+        return not self.reason
+
+    @property
+    def width(self) -> float:
+        """Upper minus lower end; NaN when unknown."""
+        return self.high - self.low
+
+    def covers(self, value: float) -> bool:
+        """Whether ``value`` lies inside, ends included; an unknown interval covers nothing."""
+        return self.low <= value <= self.high
+
+    def around(self, point: float) -> Interval:
+        """The same interval if it has a width and holds its own estimate, up to rounding; else unknown.
+
+        >>> Interval(0.1, 0.1).around(0.3).reason
+        'the resamples repeat one value'
+        """
+        slack = 1e-12 * abs(point)
+        if self.known and self.width <= slack:
+            return Interval.unknown("the resamples repeat one value", level=self.level)
+        if self.known and not self.low - slack <= point <= self.high + slack:
+            return Interval.unknown("the resamples lie beside the figure", level=self.level)
+        return self
+
+    def clipped(self, bounds: Bounds) -> Interval:
+        """The part that a figure with these bounds can reach.
+
+        >>> Interval(0.9, 1.2).clipped((0.0, 1.0)).high
+        1.0
+        """
+        if not self.known:
+            return self
+        low, high = bounds
+        return replace(self, low=min(max(self.low, low), high), high=max(min(self.high, high), low))
+
+
+def normal_critical(level: float) -> float:
+    """The standard normal quantile that leaves ``1 - level`` outside, half on each side.
+
+    >>> round(normal_critical(0.95), 3)
+    1.96
+    """
+    return NormalDist().inv_cdf((1.0 + checked_level(level)) / 2.0)
+
+
+def t_critical(level: float, degrees: float) -> float:
+    """The same quantile of Student's t with ``degrees`` of freedom.
+
+    >>> round(t_critical(0.95, 9), 3)
+    2.262
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1.0 + checked_level(level)) / 2.0))
+
+
+def wilson_interval(
+    successes: float, n: float, level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
+) -> Interval:
+    """Wilson's score interval of a share: all p whose score test does not reject ``successes / n``.
+
+    Neither end leaves [0, 1] and no successes at all still give a positive upper end. ``n`` may be an
+    effective number of trials, and ``critical`` another critical value than the normal one. [Wilson, 1927]
+
+    >>> interval = wilson_interval(40, 50)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.67, 0.888)
+    """
+    if n < 0 or not 0 <= successes <= n:
+        raise ParameterError(
+            f"{successes} successes in {n} trials cannot be", hint="successes are counted among the trials"
+        )
+    if n == 0:
+        return Interval.unknown("no defined unit", level=level)
+    z = normal_critical(level) if critical is None else critical
+    share, shrink = successes / n, z * z / n
+    middle = (share + shrink / 2.0) / (1.0 + shrink)
+    half = sqrt(shrink * (share * (1.0 - share) + shrink / 4.0)) / (1.0 + shrink)
+    # At the ends the formula is exact; floating point must not leave a sliver beyond them.
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return Interval(low, high, level, method)
+
+
+def t_interval(
+    mean: float, standard_error: float, degrees: float, level: float = 0.95, *, method: str = "t"
+) -> Interval:
+    """Student's interval: the mean and as many standard errors on each side as t demands.
+
+    >>> interval = t_interval(2.0, 0.5, degrees=3)
+    >>> round(interval.low, 2), round(interval.high, 2)
+    (0.41, 3.59)
+    """
+    half = t_critical(level, degrees) * standard_error
+    return Interval(mean - half, mean + half, level, method)
+
+
+def checked_level(level: float) -> float:
+    """The level, when it is a share strictly between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"the level {level} is not between 0 and 1", hint="95 % is written as level=0.95")
+    return level
+
+
+# Quantiles, with intervals that assume nothing about the shape of what was measured.
+
+
+def quantile(values: Floats, share: float) -> float:
+    """The value that a share of the sample stays below; between two of them where it falls there.
+
+    >>> quantile(np.array([1.0, 2.0, 3.0]), 0.5)
+    2.0
+    """
+    _check(share)
+    return float(np.quantile(values, share)) if len(values) else float("nan")
+
+
+def quantile_interval(values: Floats, share: float, level: float = 0.95) -> Interval:
+    """Two of the sorted values that enclose the quantile of all that could have been measured.
+
+    How many of n values fall below that quantile is binomial, whatever their distribution, so the ranks of
+    the two ends follow from it; the level is reached or exceeded. A high quantile of few values has no upper
+    end, and the reason says how many it needs. [Thompson, 1936]
+
+    >>> reach = quantile_interval(np.arange(100.0), 0.5)
+    >>> reach.low, reach.high, reach.method
+    (39.0, 60.0, 'order statistics')
+    """
+    from scipy.special import bdtr
+
+    _check(share)
+    tail = (1.0 - checked_level(level)) / 2.0
+    n = len(values)
+    if not n:
+        return Interval.unknown("no value", level=level)
+    below = bdtr(np.arange(n, dtype=np.float64), n, share)
+    low = int(np.searchsorted(below, tail, side="right"))
+    high = int(np.searchsorted(below, 1.0 - tail, side="left")) + 1
+    if low < 1 or high > n:
+        # An end beyond the sample is passed with probability share^n, or (1 - share)^n at the other side.
+        needed = ceil(log(tail) / log(max(share, 1.0 - share)))
+        return Interval.unknown(f"{share:.0%} of {n} values; {needed} are needed", level=level)
+    ordered = np.sort(values)
+    return Interval(float(ordered[low - 1]), float(ordered[high - 1]), level, "order statistics")
+
+
+def _check(share: float) -> None:
+    if not 0.0 < share < 1.0:
+        raise ParameterError(f"a quantile of {share:g} cannot be", hint="give a share between 0 and 1")

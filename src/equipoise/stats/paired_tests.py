@@ -1,0 +1,420 @@
+"""Tests on paired differences: can the data tell two systems apart? All metrics at once.
+
+Every test takes ``differences`` of shape (units, metrics), one system minus the other, with NaN where a
+unit is undefined; such units are left out, metric by metric. ``margin`` moves the null hypothesis: the
+tests ask whether the true difference is ``margin``, or with ``alternative="greater"`` whether it exceeds
+it (a gate that tolerates a loss of 0.01 asks for "greater" with ``margin=-0.01``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+from equipoise.metrics.pairs import average_ranks
+from equipoise.stats.bootstrap import ResamplingUnits, cluster_codes
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ids, Ints
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+# One block of signs is 256 x 4096: 8 MB as float64, whatever the number of units and flips.
+FLIP_BLOCK, UNIT_BLOCK = 256, 4096
+EXACT_COLUMNS = 256
+# Sums of the same numbers with other signs differ by rounding alone; below this share of the sum of
+# magnitudes two of them are equal. Without it, p on 0/1 data would depend on the order of addition.
+EQUAL = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Mean difference and standard error, one entry a metric.
+
+    ``units`` counts the defined units, ``blocks`` the independent pieces (clusters, or units) and
+    ``moved`` those of them that differ at all.
+    """
+
+    mean: Floats
+    error: Floats
+    units: Ints
+    blocks: Ints
+    moved: Ints
+
+
+def sign_flip_test(
+    differences: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Ids | None = None,
+    alternative: str = "two-sided",
+    margin: float = 0.0,
+    flips: int = 10_000,
+    rng: np.random.Generator,
+) -> Floats:
+    """Paired randomisation: the share of sign flips whose mean is at least as extreme as the one seen.
+
+    If two systems are exchangeable, each unit's difference could as well have had the other sign; with
+    ``clusters``, all units of a cluster turn together. All sign patterns are enumerated where there are
+    at most ``flips`` of them (units without a difference do not count), and p is exact. Elsewhere
+    ``flips`` random patterns are drawn and p = (b + 1) / (flips + 1), so p is never 0. NaN without units.
+
+    >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
+    array([0.25])
+    """
+    checked_flips(flips)
+    draws = ResamplingUnits.of(_centred(differences, alternative, margin), weights, clusters)
+    sums = -draws.totals if alternative == "less" else draws.totals
+    # What is left of differences that cancel within a cluster is rounding.
+    sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
+    # In the order of their values: random signs then do not depend on the order of the units.
+    sums = np.sort(sums, axis=0)
+    two_sided = alternative == "two-sided"
+    changing = np.count_nonzero(sums, axis=0)
+    exact = changing <= flips.bit_length() - 1
+    p = np.full(sums.shape[1], np.nan)
+    for count in np.unique(changing[exact]):
+        columns = np.flatnonzero(exact & (changing == count))
+        p[columns] = _enumerated(sums[:, columns], int(count), two_sided)
+    if not exact.all():
+        p[~exact] = _drawn(np.ascontiguousarray(sums[:, ~exact]), flips, two_sided, rng)
+    p[draws.counts == 0] = np.nan
+    return p
+
+
+def paired_t_test(
+    differences: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Ids | None = None,
+    alternative: str = "two-sided",
+    margin: float = 0.0,
+) -> Floats:
+    """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
+
+    Ignoring clusters would make it anti-conservative. NaN below two blocks, and where all differences
+    are equal but not 0 (no spread to judge them by); 1 where nothing differs at all.
+
+    >>> paired_t_test([[1.0], [2.0], [3.0], [0.0]]).round(4)
+    array([0.1027])
+    """
+    from scipy.special import stdtr
+
+    values = _centred(differences, alternative, margin)
+    found = mean_difference(values, weights=weights, clusters=clusters)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = found.mean / found.error
+    t[~(found.error > 1e-12 * np.abs(found.mean))] = np.nan
+    tail = {"two-sided": -np.abs(t), "greater": -t, "less": t}[alternative]
+    p: Floats = stdtr(np.maximum(found.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
+    p[(found.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
+    return p
+
+
+def wilcoxon_test(
+    differences: ArrayLike,
+    *,
+    clusters: Ids | None = None,
+    alternative: str = "two-sided",
+    margin: float = 0.0,
+    flips: int = 10_000,
+    rng: np.random.Generator,
+) -> Floats:
+    """Wilcoxon's signed-rank test: sign flips of the ranks of the magnitudes, zeros left out.
+
+    The null distribution is enumerated or drawn as in ``sign_flip_test``, because the normal approximation
+    is off when many differences are equal, as they are for most metrics. Clusters turn together.
+
+    >>> wilcoxon_test([[1.0], [2.0], [3.0], [4.0]], rng=np.random.default_rng(0))
+    array([0.125])
+    """
+    values = _centred(differences, alternative, margin)
+    ranks = np.empty_like(values)
+    for column in range(values.shape[1]):
+        ranks[:, column] = _signed_ranks(values[:, column])
+    return sign_flip_test(ranks, clusters=clusters, alternative=alternative, flips=flips, rng=rng)
+
+
+def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> Floats:
+    """McNemar's exact test for hits and misses: of the units that differ, do half favour each system?
+
+    The differences must be -1, 0 or 1; anything graded is refused. 1 where no unit differs.
+
+    >>> mcnemar_test([[1.0], [1.0], [1.0], [1.0], [-1.0], [0.0]])
+    array([0.375])
+    """
+    from scipy.special import bdtr
+
+    values = _centred(differences, alternative, 0.0)
+    graded = ~np.isin(values, (-1.0, 0.0, 1.0)) & ~np.isnan(values)
+    if graded.any():
+        raise UndefinedError(
+            f"McNemar's test needs hits and misses; a difference here is {values[graded][0]:g}",
+            hint="use the test 'randomisation' for graded values",
+        )
+    won, lost = (values == 1).sum(axis=0), (values == -1).sum(axis=0)
+    against = {"two-sided": np.minimum(won, lost), "greater": lost, "less": won}[alternative]
+    p: Floats = np.minimum(bdtr(against, won + lost, 0.5) * (2 if alternative == "two-sided" else 1), 1.0)
+    p[np.isnan(values).all(axis=0)] = np.nan
+    return p
+
+
+def mean_difference(
+    differences: ArrayLike, *, weights: ArrayLike | None = None, clusters: Ids | None = None
+) -> MeanDifference:
+    """Mean and standard error of the differences, by linearising the (weighted) mean over blocks.
+
+    Without weights and clusters the error is the familiar s / sqrt(n); NaN below two blocks.
+
+    >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
+    array([0.5774])
+    """
+    values = _centred(differences, "two-sided", 0.0)
+    draws = ResamplingUnits.of(values, weights, clusters)
+    blocks = draws.counts
+    return MeanDifference(
+        mean=draws.means,
+        error=np.where(blocks < 2, np.nan, draws.standard_errors),
+        units=ResamplingUnits.of(values, weights).counts,
+        blocks=blocks,
+        moved=np.asarray(np.count_nonzero(draws.totals, axis=0), dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """A test by name: what it is called, where it comes from, and what it can take into account."""
+
+    function: Callable[..., Floats]
+    title: str
+    cite: str
+    takes: frozenset[str]
+    aliases: tuple[str, ...] = ()
+    binary_only: bool = False
+
+
+TESTS: dict[str, PairedTest] = {
+    "randomisation": PairedTest(
+        sign_flip_test,
+        "paired randomisation test",
+        "Fisher 1935; Smucker, Allan and Carterette, CIKM 2007",
+        frozenset({"weights", "clusters", "margin", "flips", "rng"}),
+        aliases=("randomization", "sign_flip", "sign-flip", "permutation"),
+    ),
+    "t": PairedTest(
+        paired_t_test,
+        "paired t test",
+        "Student 1908; cluster-robust after Liang and Zeger, Biometrika 1986",
+        frozenset({"weights", "clusters", "margin"}),
+        aliases=("paired_t", "paired-t", "ttest", "t-test"),
+    ),
+    "wilcoxon": PairedTest(
+        wilcoxon_test,
+        "Wilcoxon signed-rank test",
+        "Wilcoxon 1945; clusters after Rosner, Glynn and Lee, Biometrics 2006",
+        frozenset({"clusters", "margin", "flips", "rng"}),
+    ),
+    "mcnemar": PairedTest(mcnemar_test, "McNemar's exact test", "McNemar 1947", frozenset(), binary_only=True),
+}
+
+
+def get_test(name: str) -> PairedTest:
+    """The test of this name or alias, or a did-you-mean."""
+    folded = name.casefold()
+    for known, test in TESTS.items():
+        if folded == known or folded in test.aliases:
+            return test
+    raise UnknownNameError.of("paired test", name, TESTS, more=f"the tests are {', '.join(TESTS)}")
+
+
+def run_test(
+    name: str,
+    differences: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: Ids | None = None,
+    alternative: str = "two-sided",
+    margin: float = 0.0,
+    flips: int = 10_000,
+    rng: np.random.Generator,
+) -> Floats:
+    """p of the test called ``name``, one a metric; refused where the test would ignore what is given.
+
+    >>> run_test("t", [[1.0], [2.0], [3.0], [0.0]], rng=np.random.default_rng(0)).round(4)
+    array([0.1027])
+    """
+    test = get_test(name)
+    checked_flips(flips)
+    given: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
+    for option, value in given.items():
+        if value is not None and option not in test.takes:
+            raise UndefinedError(
+                f"the {test.title} cannot take {option} into account",
+                hint="the test 'randomisation' can",
+            )
+    options = {"weights": weights, "clusters": clusters, "margin": margin, "flips": flips, "rng": rng}
+    taken = {option: value for option, value in options.items() if option in test.takes}
+    return test.function(differences, alternative=alternative, **taken)
+
+
+def checked_flips(flips: int) -> int:
+    """The number of sign patterns, when there is at least one."""
+    if flips < 1:
+        raise ParameterError(f"flips is {flips}", hint="give at least 1; 10000 is the default")
+    return flips
+
+
+def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
+    """Differences less the margin: shape (units, metrics)."""
+    if alternative not in ALTERNATIVES:
+        raise UnknownNameError.of(
+            "alternative", alternative, ALTERNATIVES, more=f"choose one of {', '.join(ALTERNATIVES)}"
+        )
+    values = np.asarray(differences, dtype=np.float64) - margin
+    return values[:, np.newaxis] if values.ndim == 1 else values
+
+
+def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
+    """Exact p from all sign patterns of the ``count`` nonzero rows that each column has."""
+    nonzero_first = np.argsort(sums == 0, axis=0, kind="stable")[:count]
+    rows = np.take_along_axis(sums, nonzero_first, axis=0)
+    patterns = np.arange(2**count)[:, np.newaxis] >> np.arange(count) & 1
+    signs = 2.0 * patterns - 1.0
+    p = np.empty(sums.shape[1])
+    for start in range(0, len(p), EXACT_COLUMNS):
+        part = rows[:, start : start + EXACT_COLUMNS]
+        p[start : start + EXACT_COLUMNS] = _as_extreme(signs @ part, part, two_sided) / len(signs)
+    return p
+
+
+def _drawn(sums: Floats, flips: int, two_sided: bool, rng: np.random.Generator) -> Floats:
+    """Monte Carlo p: random bits times the sums, block by block, for all columns in one product.
+
+    The bits drawn depend on the number of rows alone, so p of a column does not depend on its neighbours.
+    """
+    count, columns = sums.shape
+    total = sums.sum(axis=0)
+    extreme = np.zeros(columns)
+    for start in range(0, flips, FLIP_BLOCK):
+        size = min(FLIP_BLOCK, flips - start)
+        flipped = np.zeros((size, columns))
+        for first in range(0, count, UNIT_BLOCK):
+            part = sums[first : first + UNIT_BLOCK]
+            width = -(-len(part) // 8)
+            packed = np.frombuffer(rng.bytes(size * width), dtype=np.uint8).reshape(size, width)
+            flipped += np.unpackbits(packed, axis=1, count=len(part)).astype(np.float64) @ part
+        # Bits are 0 or 1; with signs of -1 and 1 the sum would be twice this, less the total.
+        flipped *= 2.0
+        flipped -= total
+        extreme += _as_extreme(flipped, sums, two_sided)
+    return (extreme + 1) / (flips + 1)
+
+
+def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:
+    """How many flipped totals are at least as far out as the observed one, up to rounding."""
+    observed = sums.sum(axis=0)
+    slack = EQUAL * np.abs(sums).sum(axis=0)
+    if two_sided:
+        flipped, observed = np.abs(flipped), np.abs(observed)
+    return np.asarray((flipped >= observed - slack).sum(axis=0), dtype=np.float64)
+
+
+def _signed_ranks(column: Floats) -> Floats:
+    """Average ranks of the magnitudes with the signs of the differences; zeros stay 0 and NaN stays NaN."""
+    largest = np.nanmax(np.abs(column), initial=0.0)
+    # Differences of sums carry rounding: 0.3 - 0.2 and 0.2 - 0.1 must share a rank.
+    rounded = np.round(column / largest, 12) if largest > 0 else column
+    moved = ~np.isnan(rounded) & (rounded != 0)
+    signed = np.where(np.isnan(column), np.nan, 0.0)
+    signed[moved] = np.sign(rounded[moved]) * average_ranks(np.abs(rounded[moved]))
+    return signed
+
+
+# The randomisation test of figures that are functions of sums over units, such as micro F1.
+
+RANDOMISATION = "randomisation"
+_BLOCK = 1024
+_EQUAL = 1e-11
+"""Figures that differ by less differ by rounding alone."""
+
+
+@runtime_checkable
+class SumMetric(Protocol):
+    """A metric that is a function of sums over units."""
+
+    def addends(self, evidence: Any) -> Floats:
+        """What each unit adds to each sum: a row a unit."""
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """The figure of each row of sums; NaN where it is undefined."""
+
+
+@dataclass(frozen=True, eq=False)
+class SwapTest:
+    """What every unit, or whole cluster, adds to the sums of every system, and how they are swapped."""
+
+    metric: SumMetric
+    addends: Sequence[Floats]
+    flips: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        metric: SumMetric,
+        addends: Sequence[Floats],
+        clusters: Ids | None,
+        flips: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Units of a cluster are swapped together."""
+        if clusters is not None:
+            codes = cluster_codes(clusters, len(addends[0]))
+            addends = [_by_code(each, codes) for each in addends]
+        return cls(metric, addends, flips, int(rng.integers(2**31)))
+
+    def p(self, i: int, j: int) -> float:
+        """The share of swaps that set systems ``i`` and ``j`` at least as far apart, two-sided.
+
+        All swaps are made where there are at most ``flips`` of them; else p = (b + 1) / (flips + 1). Swaps
+        after which a figure is undefined count as far apart, so that they never make p smaller.
+        """
+        moved = self.addends[j] - self.addends[i]
+        moved = moved[(moved != 0).any(axis=1)]
+        first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
+        seen = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
+        exact = len(moved) <= self.flips.bit_length() - 1
+        far = tried = 0
+        for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
+            apart = np.abs(self._apart(picked @ moved, first, second))
+            far += int((np.isnan(apart) | (apart >= seen - _EQUAL)).sum())
+            tried += len(picked)
+        return far / tried if exact else (far + 1) / (tried + 1)
+
+    def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
+        """The differences of the two figures after so much was moved from the second to the first."""
+        return self.metric.of_sums(first + shift) - self.metric.of_sums(second - shift)
+
+    def _drawn(self, units: int) -> Iterator[Floats]:
+        rng = np.random.default_rng(self.seed)
+        for start in range(0, self.flips, _BLOCK):
+            size = min(_BLOCK, self.flips - start)
+            yield rng.integers(0, 2, size=(size, units)).astype(np.float64)
+
+
+def _all(units: int) -> Iterator[Floats]:
+    """Every choice of units, in blocks."""
+    for start in range(0, 2**units, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, 2**units))
+        yield ((numbers[:, None] >> np.arange(units)) & 1).astype(np.float64)
+
+
+def _by_code(addends: Floats, codes: Any) -> Floats:
+    sums = np.zeros((int(codes.max()) + 1, addends.shape[1]))
+    np.add.at(sums, codes, addends)
+    return sums

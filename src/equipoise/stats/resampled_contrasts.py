@@ -1,0 +1,306 @@
+"""Contrasts on figures that are no mean over units, such as a correlation: the evidence is resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.stats.contrasts import Contrast, unit_sd
+from equipoise.stats.corpus_intervals import (
+    DEFINED_SHARE,
+    MIN_RESAMPLING_UNITS,
+    SubsampleFractions,
+    blocks_of,
+    n_subsamples,
+    resampled_rows,
+    subsample_fractions,
+    subsampling_standard_error,
+    value_of,
+    why_not_resampled,
+)
+from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval
+from equipoise.stats.mean_intervals import UNBOUNDED
+from equipoise.stats.paired_tests import RANDOMISATION, SwapTest
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.metrics.base import Metric
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Floats, Ids
+
+FINE_ENOUGH = 1000
+"""Resamples with repetition for a p of 0.002."""
+
+
+BOOTSTRAP, SUBSAMPLES = "paired bootstrap", "paired subsamples"
+"""Where p of a figure comes from that no paired test can be made on."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointResamples:
+    """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
+
+    ``shares`` are those of parts drawn without repetition (none: with), ``blocks`` counts what was drawn
+    from, and ``reason`` says why the table tells nothing. ``swaps`` makes the randomisation test, where the
+    metric is a function of sums over units and that test was asked for.
+    """
+
+    values: Floats
+    table: Floats
+    blocks: int
+    shares: SubsampleFractions
+    reason: str = ""
+    swaps: SwapTest | None = None
+
+    @property
+    def centred(self) -> Floats:
+        """The table; halves are moved to the values, since a figure of distances shifts with their number."""
+        if not self.shares:
+            return self.table
+        halves = self.table[:: len(self.shares)]
+        return np.asarray(halves - np.nanmean(halves, axis=0) + self.values)
+
+
+def resample_jointly(
+    metric: Metric[Any],
+    evidence: Sequence[Evidence],
+    *,
+    clusters: Ids | None = None,
+    resamples: int = 2000,
+    rng: np.random.Generator,
+    swaps: SwapTest | None = None,
+) -> JointResamples:
+    """Score every system on the same resamples of the units, whole clusters where given.
+
+    A figure that does not bear copies is scored on parts without repetition (see ``parts``). ``resamples`` is
+    a ceiling there; with repetition at least 1,000 are kept, since p is no finer than their number.
+    """
+    shares = subsample_fractions(metric, evidence[0])
+    blocks = blocks_of(evidence[0], clusters)
+    values = np.array([_value(metric, system) for system in evidence])
+    parts = n_subsamples(evidence[0].kind, len(evidence[0]), resamples)
+    parts = parts if shares else max(parts, min(resamples, FINE_ENOUGH))
+    table = np.full((parts, len(evidence)), nan)
+    if len(blocks) >= MIN_RESAMPLING_UNITS:
+        for row, index in zip(table, resampled_rows(blocks, shares, parts, rng), strict=True):
+            row[:] = [_value(metric, system.take(index)) for system in evidence]
+    reasons = (why_not_resampled(metric, system) for system in evidence)
+    return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
+
+
+def corpus_contrasts(
+    estimates: Sequence[Estimate],
+    systems: Sequence[str],
+    joint: JointResamples | None,
+    *,
+    level: float = 0.95,
+    bounds: Bounds = UNBOUNDED,
+) -> list[Contrast]:
+    """Every pair of systems: the interval of the difference, and p as the level that just excludes 0.
+
+    From resamples with repetition the interval is the percentile one, and p twice the smaller share of
+    differences on either side of 0, one added to both counts so that it is never 0; where ``joint`` can make
+    the randomisation test, p is that of the test. From parts without repetition both come from Student's t
+    with their spread as the standard error. Every contrast names its test. ``joint`` of None means
+    that the evidence or the metric was not at hand. Intervals are clipped to ``bounds``, of the difference.
+    """
+    contrasts = []
+    for i, j in combinations(range(len(systems)), 2):
+        difference = estimates[i].value - estimates[j].value
+        reason = _refusal(difference, joint, i, j)
+        interval, p, test = Interval.unknown(reason, level=level), nan, ""
+        if joint is not None and not reason:
+            resampled = joint.table[:, i] - joint.table[:, j]
+            if joint.shares:
+                interval, p = _from_parts(difference, resampled, joint, level)
+                test = SUBSAMPLES
+            else:
+                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], level)
+                test = BOOTSTRAP
+            if joint.swaps is not None:
+                p, test = joint.swaps.p(i, j), RANDOMISATION
+        contrasts.append(
+            Contrast(
+                metric=estimates[i].metric,
+                a=systems[i],
+                b=systems[j],
+                better=estimates[i].better,
+                difference=difference,
+                interval=interval.clipped(bounds),
+                p=p,
+                adjusted=nan,
+                n=min(estimates[i].n, estimates[j].n),
+                undefined=max(estimates[i].undefined, estimates[j].undefined),
+                reason=reason,
+                test=test,
+            )
+        )
+    return contrasts
+
+
+def _refusal(difference: float, joint: JointResamples | None, i: int, j: int) -> str:
+    """Why there is no test of this pair; empty when there is one."""
+    if isnan(difference):
+        return "a figure is undefined"
+    if joint is None:
+        return "a corpus-level figure without its evidence"
+    if joint.blocks < MIN_RESAMPLING_UNITS:
+        return f"{joint.blocks} are too few to resample"
+    if joint.reason:
+        return joint.reason
+    known = ~np.isnan(joint.table[:, i] - joint.table[:, j])
+    return "" if known.mean() >= DEFINED_SHARE else "undefined in too many resamples"
+
+
+def _from_resamples(difference: float, known: Floats, level: float) -> tuple[Interval, float]:
+    slack = 1e-12 * max(np.abs(known).max(), abs(difference))
+    below, above = int((known <= slack).sum()), int((known >= -slack).sum())
+    p = min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
+    if np.ptp(known) <= slack:
+        return Interval.unknown("every resample gives the same difference", level=level), p
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, "paired bootstrap"), p
+
+
+def _from_parts(difference: float, resampled: Floats, joint: JointResamples, level: float) -> tuple[Interval, float]:
+    from scipy.special import stdtr
+
+    error, degrees = subsampling_standard_error(resampled, joint.shares, joint.blocks)
+    if error <= 1e-12 * abs(difference):
+        p = 1.0 if difference == 0 else nan
+        return Interval.unknown("every resample gives the same difference", level=level), p
+    interval = t_interval(difference, error, degrees, level, method="subsample")
+    return interval, float(2 * stdtr(degrees, -abs(difference) / error))
+
+
+def _value(metric: Metric[Any], evidence: Evidence) -> float:
+    return value_of(lambda part: metric.measure(part).value, evidence)
+
+
+# Figures whose units depend on each other, and what that does to a difference of two.
+
+RESAMPLE_ID = "draws"
+"""The setting that names what was drawn: the errors of results that agree on it pair."""
+
+ERROR_DF = "degrees of the errors"
+"""The setting that gives the degrees of freedom of errors whose p is Student's: of a few hundred redraws no
+share could be as small as a correction over many pairs asks for."""
+
+METHOD = "redrawn"
+"""How people read of an interval that comes from such errors."""
+
+REDRAWN_P = "each p the larger of the test's and of that from redrawn units"
+"""How a caption says where p comes from."""
+
+_SLACK = 1e-12
+
+
+def bootstrap_difference(
+    difference: float, errors: Floats, degrees: float, level: float = 0.95
+) -> tuple[Interval, float]:
+    """The interval of a difference from its redrawn errors, and the two-sided p of "no difference".
+
+    p is the share of errors that are as large as the difference, and never 0. Errors that are redrawn from
+    few units are a little too small; they are widened as Student's t is, as in the interval.
+
+    >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
+    >>> p, interval.method
+    (0.4, 'redrawn')
+    """
+    interval = t_interval(difference, root_mean_square(errors), degrees, level, method=METHOD)
+    extreme = np.count_nonzero(np.abs(errors) * small_sample_factor(degrees, level) >= abs(difference) - _SLACK)
+    return interval, float((extreme + 1) / (len(errors) + 1))
+
+
+def t_difference(difference: float, errors: Floats, degrees: float, level: float = 0.95) -> tuple[Interval, float]:
+    """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
+
+    For errors that are no more than a sample of their size, already scaled to the whole data.
+
+    >>> interval, p = t_difference(0.1, np.array([-0.04, 0.04, -0.04, 0.04]), 30)
+    >>> round(p, 3), interval.method
+    (0.038, 'redrawn')
+    """
+    from scipy.special import stdtr
+
+    error = float(np.std(errors, ddof=1)) if len(errors) > 1 else nan
+    if isnan(difference) or isnan(error):
+        return Interval.unknown("nothing was redrawn", level=level), nan
+    if not error > _SLACK * max(1.0, abs(difference)):
+        reason = "every resample gives the same value"
+        return Interval.unknown(reason, level=level), 1.0 if abs(difference) <= _SLACK else nan
+    interval = t_interval(difference, error, degrees, level, method=METHOD)
+    return interval, float(2 * stdtr(degrees, -abs(difference) / error))
+
+
+def small_sample_factor(degrees: float, level: float = 0.95) -> float:
+    """By how much errors that were redrawn from ``degrees`` + 1 units are to be stretched.
+
+    Units drawn from n stray less than units drawn from all there are, by a factor of n / (n - 1) in the
+    variance, and their spread is itself not known exactly.
+
+    >>> round(small_sample_factor(99), 3), round(small_sample_factor(9999), 3)
+    (1.017, 1.0)
+    """
+    return t_critical(level, degrees) / normal_critical(level) * sqrt((degrees + 1.0) / degrees)
+
+
+def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
+    """The contrasts with the larger of both p, where both systems bring errors of the metric."""
+    return [_judged(each, results[each.a], results[each.b]) for each in contrasts]
+
+
+def bootstrap_errors_of(result: Result, metric: str) -> Floats | None:
+    """The redrawn errors of a metric, where the result brings them."""
+    return result.errors.get(metric)
+
+
+def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
+    """Where the figures may truly lie, a row a draw and a column a system; None where errors do not pair."""
+    errors = [bootstrap_errors_of(result, metric) for result in results]
+    found = [each for each in errors if each is not None]
+    draws = {(result.settings.get(RESAMPLE_ID), len(each)) for result, each in zip(results, found, strict=False)}
+    if len(found) < len(results) or len(draws) > 1:
+        return None
+    return scores - np.column_stack(found)
+
+
+def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
+    a, b = bootstrap_errors_of(first, seen.metric), bootstrap_errors_of(second, seen.metric)
+    if a is None or b is None or seen.n < 2 or isnan(seen.difference):
+        return seen
+    size = min(len(a), len(b))
+    # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
+    paired = len(a) == len(b) and first.settings.get(RESAMPLE_ID) == second.settings.get(RESAMPLE_ID)
+    errors = a[:size] - (b[:size] if paired else b[:size][::-1])
+    degrees = [each.settings[ERROR_DF] for each in (first, second) if ERROR_DF in each.settings]
+    if degrees:
+        interval, p = t_difference(seen.difference, errors, min(degrees), seen.interval.level)
+    else:
+        interval, p = bootstrap_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
+    if not interval.width > 0:
+        return replace(seen, p=_larger(seen.p, p))
+    return replace(
+        seen,
+        p=_larger(seen.p, p),
+        interval=interval,
+        sd=unit_sd(seen.difference, root_mean_square(errors), seen.n),
+        units_per_block=1.0,
+        reason="" if isnan(seen.p) else seen.reason,
+    )
+
+
+def _larger(tested: float, redrawn: float) -> float:
+    """The larger p; that of the errors where the test has none."""
+    return redrawn if isnan(tested) else max(tested, redrawn)
+
+
+def root_mean_square(errors: Floats) -> float:
+    """The size of errors around 0; 0 where none is known."""
+    known = errors[~np.isnan(errors)]
+    return sqrt(float(np.mean(np.square(known)))) if len(known) else 0.0

@@ -1,0 +1,159 @@
+"""Tie bands and rank intervals: which systems the data cannot tell apart, and who may rank where.
+
+"Not told apart" is not transitive: A may be tied with B and B with C while A beats C. A partition into
+groups would have to hide one of these facts, so a system may carry several letters instead: two systems
+share a letter exactly when the data cannot tell them apart. (The compact letter display of Piepho,
+Journal of Computational and Graphical Statistics 2004.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise.errors import ParameterError, ShapeError
+from equipoise.stats.mean_intervals import bootstrap_means
+from equipoise.types import Bools, Direction, Floats, Ids, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class TieGroups:
+    """``letters`` of each system in the given order, and ``order`` from best to worst.
+
+    A system without a score has no letters and stands last.
+    """
+
+    letters: tuple[tuple[str, ...], ...]
+    order: tuple[int, ...]
+
+    def tied_with(self, system: int) -> tuple[int, ...]:
+        """The other systems that the data cannot tell from this one, best first."""
+        mine = set(self.letters[system])
+        return tuple(each for each in self.order if each != system and mine & set(self.letters[each]))
+
+
+def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05) -> TieGroups:
+    """Letters from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
+
+    Two systems are told apart when p < ``alpha``; an unknown p (NaN) tells nothing apart. Each letter is
+    a largest possible set of systems no two of which are told apart.
+
+    >>> p = np.array([[1, .4, .01], [.4, 1, .3], [.01, .3, 1]])
+    >>> tie_groups([0.9, 0.8, 0.7], p, better=Direction.UP).letters
+    (('a',), ('a', 'b'), ('b',))
+    """
+    score = np.asarray(scores, dtype=np.float64)
+    matrix = np.asarray(p, dtype=np.float64)
+    if matrix.shape != (len(score), len(score)):
+        raise ShapeError(f"a p matrix of shape {matrix.shape} does not fit {len(score)} scores")
+    order = order_by_score(score, better)
+    ranked = order[~np.isnan(score[order])]
+    # A matrix filled on one side of the diagonal only is read as symmetric.
+    apart = (matrix < alpha) | (matrix < alpha).T
+    groups = _cliques(apart[np.ix_(ranked, ranked)])
+    letters: list[list[str]] = [[] for _ in score]
+    for number, group in enumerate(groups):
+        for position in sorted(group):
+            letters[ranked[position]].append(_letter(number))
+    return TieGroups(tuple(map(tuple, letters)), tuple(order.tolist()))
+
+
+def order_by_score(scores: Floats, better: Direction) -> Ints:
+    """The order from best to worst; equals keep their order and NaN goes last.
+
+    >>> order_by_score(np.array([0.2, np.nan, 0.9]), Direction.DOWN)
+    array([0, 2, 1])
+    """
+    return np.argsort(-scores if better == Direction.UP else scores, kind="stable").astype(np.int64)
+
+
+def rank_intervals(
+    values: Floats,
+    *,
+    better: Direction,
+    weights: Floats | None = None,
+    clusters: Ids | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    rng: np.random.Generator,
+) -> Ints:
+    """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
+
+    All systems see the same resample of the units (of the clusters where given) on which every system is
+    defined. Systems with equal means share all the ranks that they span, and the quantiles are rounded
+    outwards, so the intervals err on the wide side. A system that is never defined, or too few units,
+    leave the whole range open.
+
+    >>> rank_intervals(np.array([[1, 0.5], [0.9, 0.2], [1, 0.4]]), better=Direction.UP,
+    ...                rng=np.random.default_rng(0)).tolist()
+    [[1, 1], [2, 2]]
+    """
+    if values.ndim != 2:
+        raise ShapeError(f"the values have {values.ndim} dimensions", hint="give an array of (units, systems)")
+    systems = values.shape[1]
+    ranges = np.tile(np.array([1, systems]), (systems, 1))
+    ranked = np.flatnonzero(~np.isnan(values).all(axis=0))
+    complete = ~np.isnan(values[:, ranked]).any(axis=1)
+    if complete.sum() < 2 or len(ranked) < 2:
+        return ranges
+    means = bootstrap_means(
+        values[np.ix_(complete, ranked)],
+        weights=None if weights is None else weights[complete],
+        clusters=None if clusters is None else clusters[complete],
+        resamples=resamples,
+        rng=rng,
+    )
+    # Systems without a score could stand anywhere among the others.
+    ranges[ranked] = rank_intervals_from_resamples(means, better=better, level=level)
+    ranges[ranked, 1] += systems - len(ranked)
+    return ranges
+
+
+def rank_intervals_from_resamples(scores: Floats, *, better: Direction, level: float = 0.95) -> Ints:
+    """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
+    if not 0 < level < 1:
+        raise ParameterError(f"a level of {level} lies outside 0 to 1", hint="0.95 is customary")
+    first, last = _shared_ranks(-scores if better == Direction.UP else scores)
+    tail = (1 - level) / 2
+    lowest = np.quantile(first, tail, axis=0, method="lower")
+    highest = np.quantile(last, 1 - tail, axis=0, method="higher")
+    return np.column_stack([lowest, highest]).astype(np.int64)
+
+
+def _cliques(apart: Bools) -> list[frozenset[int]]:
+    """All largest sets without a pair that is apart, ordered by their members from the best on.
+
+    Start with everyone together; each pair that is apart splits the sets that hold both, and sets inside
+    another are absorbed.
+    """
+    groups = [frozenset(range(len(apart)))]
+    for one, other in zip(*np.nonzero(np.triu(apart, 1)), strict=True):
+        split: set[frozenset[int]] = set()
+        for group in groups:
+            split |= {group - {int(one)}, group - {int(other)}} if {one, other} <= group else {group}
+        groups = [group for group in split if not any(group < larger for larger in split)]
+    return sorted(groups, key=sorted)
+
+
+def _letter(number: int) -> str:
+    """a to z, then aa, ab, ... as spreadsheets count columns."""
+    name = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        name = chr(ord("a") + digit) + name
+    return name
+
+
+def _shared_ranks(costs: Floats) -> tuple[Ints, Ints]:
+    """First and last rank of each system in each row; equals, up to rounding, share all that they span."""
+    slack = 1e-12 * np.abs(costs).max(axis=1, initial=0.0)[:, np.newaxis]
+    first = np.empty(costs.shape, dtype=np.int64)
+    last = np.empty(costs.shape, dtype=np.int64)
+    for system in range(costs.shape[1]):
+        own = costs[:, system : system + 1]
+        first[:, system] = 1 + (costs < own - slack).sum(axis=1)
+        last[:, system] = (costs <= own + slack).sum(axis=1)
+    return first, last

@@ -1,1 +1,0 @@
-"""Whether a text holds an answer, and where a system ranks the texts that do."""

@@ -1,0 +1,222 @@
+"""From a matrix of scores to a ranking and to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import UndefinedError
+from equipoise.evidence.base import as_ids, to_numpy, unique_ids
+from equipoise.evidence.kernels.dispatch import check_score_matrix, class_codes, rank_targets
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.gpu_search import free_bytes, torch_device
+from equipoise.io.arrays import MappedPages
+from equipoise.io.splits import kfold_splits as parts_of
+from equipoise.types import Bools, Floats, Ints, require_extra
+
+if TYPE_CHECKING:
+    from equipoise.evidence.space import Space
+
+
+@dataclass(frozen=True)
+class ClassificationOutput:
+    """What a matrix of scores says of its units.
+
+    ``ranking`` holds where the target of each unit landed among the ``classes`` candidates, ``labels`` which
+    class came first. ``answerable`` marks units whose target was seen in training, ``confidence`` is the
+    softmax of the first class and ``target_probability`` that of the target, where they were asked for.
+    """
+
+    ranking: Ranking
+    labels: Labels
+    answerable: Bools
+    classes: int
+    confidence: Floats | None = None
+    target_probability: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.ranking)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ClassificationOutput]) -> ClassificationOutput:
+        """The rows of all parts, one part after another."""
+        labels = [part.labels for part in parts]
+        shares = [
+            None if any(each is None for each in column) else np.concatenate(column)
+            for column in zip(*((part.confidence, part.target_probability) for part in parts), strict=True)
+        ]
+        return cls(
+            ranking=Ranking.concatenated([part.ranking for part in parts]),
+            labels=Labels(
+                np.concatenate([each.unit_ids for each in labels]),
+                np.concatenate([each.true for each in labels]),
+                np.concatenate([each.predicted for each in labels]),
+                labels[0].classes,
+                np.concatenate([part.tied_top for part in parts]),
+            ),
+            answerable=np.concatenate([part.answerable for part in parts]),
+            classes=parts[0].classes,
+            confidence=shares[0],
+            target_probability=shares[1],
+        )
+
+    @property
+    def tied_top(self) -> Bools:
+        """Which units have several classes with the largest score; the lowest code was predicted there."""
+        tied = self.labels.tied_top
+        return np.zeros(len(self), dtype=bool) if tied is None else tied
+
+    def take(self, index: Ints) -> ClassificationOutput:
+        """The units at ``index``, in that order."""
+        shares = (None if each is None else each[index] for each in (self.confidence, self.target_probability))
+        return ClassificationOutput(
+            self.ranking.take(index),
+            self.labels.take(index),
+            self.answerable[index],
+            self.classes,
+            *shares,
+        )
+
+    def with_ids(self, unit_ids: Any) -> ClassificationOutput:
+        """The same units under other ids."""
+        ids = unique_ids(unit_ids, len(self))
+        return replace(self, ranking=replace(self.ranking, unit_ids=ids), labels=replace(self.labels, unit_ids=ids))
+
+
+def classify(
+    scores: Any,
+    targets: Any,
+    *,
+    padding: Any = None,
+    unseen: Any = None,
+    unit_ids: Any = None,
+    ks: Iterable[int] = (),
+    block_bytes: int | None = None,
+    probabilities: bool = False,
+    compiled: bool | None = None,
+) -> ClassificationOutput:
+    """Where the target of each row landed and which class came first, from one read of the scores.
+
+    ``scores`` is a (units, classes) matrix of logits or probabilities: numpy, also memory-mapped and larger
+    than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
+    are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
+    are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
+    asks for numba's kernel in host memory, which takes little more time than reading. It is compiled once, in
+    seconds, and loaded in one; so by itself only the largest matrices use it (2^31 scores), and those that
+    come after. Its threads share large matrices, as many as there are cores or as OMP_NUM_THREADS says. The
+    counts are the same.
+
+    >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
+    >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()
+    ([0, 0], [0, 1], [2, 1])
+    """
+    scores = check_score_matrix(scores)
+    width = int(scores.shape[1])
+    hidden = class_codes(unseen, width, "unseen")
+    found = rank_targets(
+        scores,
+        targets,
+        padding=padding,
+        ks=ks,
+        block_bytes=block_bytes,
+        probabilities=probabilities,
+        compiled=compiled,
+    )
+    rows, placed = len(found.true), found.placed
+    ranking = found.ranking(None if unit_ids is None else unique_ids(unit_ids, rows))
+    return ClassificationOutput(
+        ranking=ranking,
+        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), placed.tied_top),
+        answerable=~np.isin(found.true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
+        classes=found.classes,
+        confidence=placed.confidence,
+        target_probability=placed.target_probability,
+    )
+
+
+# Scores of a file or of host memory, sent to a device a block at a time and counted there.
+
+DEVICE_MEMORY_FRACTION = 0.25
+"""Of the free memory of the device that a block may take: the next one may be on its way."""
+
+
+def classify_on_device(
+    device: Any,
+    scores: Any,
+    targets: Any,
+    *,
+    unit_ids: Any = None,
+    block_bytes: int | None = None,
+    **options: Any,
+) -> ClassificationOutput:
+    """What ``classify`` gives, counted on the device by name; a file may be larger than its memory."""
+    where = torch_device(device)
+    import torch
+
+    scores = check_score_matrix(scores)
+    if not isinstance(scores, np.ndarray):
+        return classify(scores.to(where), targets, unit_ids=unit_ids, **options)
+    right, ids = to_numpy(targets), as_ids(unit_ids, len(scores))
+    step = max(
+        1,
+        (block_bytes or int(DEVICE_MEMORY_FRACTION * free_bytes(where))) // (scores.shape[1] * scores.itemsize),
+    )
+    pages, parts = MappedPages(scores), []
+    for start in range(0, max(1, len(scores)), step):
+        part = slice(start, start + step)
+        # A mapped file is read here; a writable copy is what torch takes without a warning.
+        block = torch.from_numpy(np.array(scores[part])).to(where)
+        parts.append(classify(block, right[part], unit_ids=ids[part], **options))
+        pages.drop(scores[part])
+    return parts[0] if len(parts) == 1 else ClassificationOutput.joined(parts)
+
+
+# A linear probe: can a straight cut through the vectors tell the classes apart?
+
+FOLDS = 5
+_STEPS = 5000
+
+
+def linear_probe(space: Space, *, folds: int = FOLDS, groups: Sequence[Any] | None = None, seed: int = 0) -> Labels:
+    """The class of each point as a logistic regression predicts it that has not seen the point.
+
+    Cross-validated in ``folds`` parts, or as many as there are points, that hold every class evenly; points
+    of one group are never parted. Coordinates are standardised on the training part, so that the scale of the
+    vectors does not matter.
+
+    >>> from equipoise.evidence.space import Space
+    >>> rows = [[float(place % 2), float(place)] for place in range(12)]
+    >>> labels = linear_probe(Space.of(rows, labels=["odd" if place % 2 else "even" for place in range(12)]))
+    >>> bool((labels.true == labels.predicted).all())
+    True
+    """
+    if space.labels is None or space.classes is None or len(np.unique(space.labels)) < 2:
+        raise UndefinedError("a probe needs points of two classes", hint="Space.of(vectors, labels=...) adds classes")
+    count = len(space) if groups is None else len(set(groups))
+    parts = parts_of(
+        list(range(len(space))),
+        max(2, min(folds, count)),
+        stratify=space.labels.tolist(),
+        groups=groups,
+        rng=np.random.default_rng(seed),
+    )
+    predicted = np.empty(len(space), dtype=np.int64)
+    vectors = space.vectors.astype(np.float64)
+    for train, test in parts:
+        predicted[test] = _predicted(vectors[train], space.labels[train], vectors[test])
+    return Labels(space.unit_ids, space.labels, predicted, space.classes)
+
+
+def _predicted(known: Floats, labels: Ints, asked: Floats) -> Ints:
+    """The classes of new rows; where only one class is known, it is that."""
+    if len(np.unique(labels)) < 2:
+        return np.full(len(asked), labels[0], dtype=np.int64)
+    middle, spread = known.mean(axis=0), known.std(axis=0)
+    spread[spread == 0] = 1.0
+    engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression(max_iter=_STEPS)
+    engine.fit((known - middle) / spread, labels)
+    return np.asarray(engine.predict((asked - middle) / spread), dtype=np.int64)

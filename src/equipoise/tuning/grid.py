@@ -1,0 +1,266 @@
+"""What tuning a system showed: every trial, what was chosen without seeing which units, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import DuplicateError, ParameterError
+from equipoise.io import json
+from equipoise.stats.equality import nan_equal
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
+
+NESTED = "nested "
+"""How the metric of a nested figure begins; what a single trial scores is not nested."""
+
+Value = str | int | float | bool | None
+Params = Mapping[str, Value]
+
+
+@nan_equal
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One point of the grid, measured on all units.
+
+    ``cost`` is what a unit takes at this point (retrieved tokens, where something is retrieved);
+    ``reachable`` the share of units that could be right at all: whose answer no chunk border cuts in two.
+    """
+
+    params: Params
+    value: float
+    chance: float | None = None
+    cost: float | None = None
+    reachable: float | None = None
+
+
+@nan_equal
+@dataclass(frozen=True, slots=True)
+class FoldSelection:
+    """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units.
+
+    With several splits, one entry stands for all folds that chose the same: ``times`` is their number,
+    ``n`` is the number of units in them together, and both values are means over them.
+    """
+
+    params: Params
+    inner: float
+    outer: float
+    n: int
+    times: int = 1
+
+
+@nan_equal
+@dataclass(frozen=True, slots=True)
+class TuningRecord:
+    """The tuning of one system. Values are fractions.
+
+    ``best`` and ``baseline`` are places in ``trials``; ``optimistic`` is the value of the best trial on the
+    units that chose it, ``nested`` the value on units that had no say. ``frontier`` holds the trials that no
+    cheaper one equals, cheapest first; ``within_budget`` is the place there of what ``budget`` affords.
+    Without ``folds`` nothing is nested, and ``nested`` is NaN. ``tried`` says how many trials, from the first
+    on, make up the grid; a baseline beyond them was measured and could not be chosen. ``nested`` is the mean
+    over ``splits`` splits into folds, and ``split_sd`` the standard deviation of the score of one split.
+    """
+
+    metric: str
+    trials: tuple[Trial, ...]
+    best: int
+    baseline: int | None
+    optimistic: float
+    nested: float
+    folds: tuple[FoldSelection, ...]
+    frontier: tuple[Trial, ...] = ()
+    cost_unit: str = ""
+    budget: float | None = None
+    within_budget: int | None = None
+    tried: int | None = None
+    splits: int = 1
+    split_sd: float | None = None
+
+    @property
+    def grid(self) -> tuple[Trial, ...]:
+        """The trials that something was chosen from, affordable or not."""
+        return self.trials[: self.tried]
+
+    @property
+    def affordable(self) -> tuple[Trial, ...]:
+        """The trials of the grid that could be chosen: those within the budget."""
+        if self.budget is None:
+            return self.grid
+        return tuple(trial for trial in self.grid if trial.cost is not None and trial.cost <= self.budget)
+
+    @property
+    def fold_count(self) -> int:
+        """The number of folds of a split; 0 where nothing is nested."""
+        return sum(choice.times for choice in self.folds) // self.splits
+
+    @property
+    def trial_metric(self) -> str:
+        """What the value of a single trial is called."""
+        return self.metric.removeprefix(NESTED)
+
+    @property
+    def gap(self) -> float:
+        """How much better the tuned system looks on the units that tuned it."""
+        return self.optimistic - self.nested
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> TuningRecord:
+        """The inverse of ``to_dict``; content of another shape raises ``KeyError`` or ``TypeError``.
+
+        >>> trial = Trial({"top_k": 5}, 0.5)
+        >>> chosen = FoldSelection({"top_k": 5}, 0.5, 0.5, 4, times=2)
+        >>> tuning = TuningRecord("HR", (trial,), 0, None, 0.5, 0.5, (chosen,), splits=2, split_sd=0.1)
+        >>> TuningRecord.from_dict(tuning.to_dict()) == tuning
+        True
+        """
+        trials = tuple(map(_trial, json.items(content["trials"])))
+        frontier = tuple(map(_trial, json.items(content["frontier"])))
+
+        def place(name: str, among: tuple[Trial, ...], past: int = 0) -> int | None:
+            value = content[name]
+            return None if value is None else json.integer(value, below=len(among) + past)
+
+        return cls(
+            json.text(content["metric"]),
+            trials,
+            json.integer(content["best"], below=len(trials)),
+            place("baseline", trials),
+            json.real(content["optimistic"]),
+            json.real(content["nested"]),
+            tuple(map(_choice, json.items(content["folds"]))),
+            frontier,
+            json.text(content["cost_unit"]),
+            json.optional(content["budget"]),
+            place("within_budget", frontier),
+            place("tried", trials, past=1),
+            max(1, json.integer(content["splits"])),
+            json.optional(content["split_sd"]),
+        )
+
+
+def _trial(content: Any) -> Trial:
+    return Trial(
+        json.mapping(content["params"]),
+        json.real(content["value"]),
+        *(json.optional(content[name]) for name in ("chance", "cost", "reachable")),
+    )
+
+
+def _choice(content: Any) -> FoldSelection:
+    return FoldSelection(
+        json.mapping(content["params"]),
+        json.real(content["inner"]),
+        json.real(content["outer"]),
+        json.integer(content["n"]),
+        json.integer(content["times"]),
+    )
+
+
+# The grid: every combination of the values of some parameters.
+
+
+def parameter_grid(
+    *, valid: Callable[[Params], bool] | None = None, **axes: Iterable[Value]
+) -> tuple[dict[str, Value], ...]:
+    """All combinations of the axes, the last axis fastest; without axes, the one point that says nothing.
+
+    ``valid`` leaves out the points for which it is false; when it leaves none, that is an error.
+
+    >>> parameter_grid(chunk_size=[256, 512], top_k=[5, 10])[1]
+    {'chunk_size': 256, 'top_k': 10}
+    >>> len(parameter_grid(chunk_size=[64, 128], overlap=[0, 64], valid=overlap_fits))
+    3
+    """
+    values = {name: _values(name, given) for name, given in axes.items()}
+    points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+    kept = tuple(point for point in points if valid is None or valid(point))
+    if not kept:
+        tried = "; ".join(f"{name} {', '.join(map(str, found))}" for name, found in values.items())
+        raise ParameterError(f"none of the {len(points)} configurations is valid ({tried})", hint=_rule_of(valid))
+    return kept
+
+
+def overlap_fits(params: Params) -> bool:
+    """The overlap is smaller than chunk_size: otherwise a chunk would never move on."""
+    overlap, size = params.get("overlap"), params.get("chunk_size")
+    return overlap is None or size is None or float(overlap) < float(size)
+
+
+def _values(name: str, given: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ParameterError(f"{name}={given!r} is no list of values", hint=f"write {name}=[{given!r}]")
+    values = tuple(given)
+    if not values:
+        raise ParameterError(f"the axis {name} has no values", hint="give it one, or leave it out")
+    for place, value in enumerate(values):
+        if not isinstance(value, str | int | float | None):
+            raise ParameterError(
+                f"{name} holds a {type(value).__name__}, which is no plain value",
+                hint="name things by a text or a number",
+            )
+        if value in values[:place]:
+            raise DuplicateError(
+                f"the axis {name} holds {value!r} twice",
+                hint="a trial that runs twice only costs time: name every value once",
+            )
+    return values
+
+
+def _rule_of(valid: Callable[[Params], bool] | None) -> str:
+    """What a point must satisfy, in the words of the rule itself."""
+    rule = (valid.__doc__ or "").strip().splitlines()
+    return f"a configuration is valid when this holds: {rule[0]}" if rule else "change the values of the axes"
+
+
+# Equal budgets: what is the best that can be had for a price, and for every price?
+
+
+def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """The trials that nothing else beats: dearer ones only where they are better, cheapest first.
+
+    Cost and value both rise strictly; of trials with equal cost and value the first stands for all. Trials
+    without a cost or without a value have no place on it.
+
+    >>> dear, cheap, worse = (Trial({}, value, cost=cost) for value, cost in [(0.6, 9), (0.4, 2), (0.4, 6)])
+    >>> pareto_frontier([dear, cheap, worse]) == (cheap, dear)
+    True
+    """
+    costs, values = _columns(trials)
+    order = np.lexsort((-values, costs))
+    order = order[~np.isnan(costs[order] + values[order])]
+    before = np.maximum.accumulate(np.concatenate([[-inf], values[order]]))[:-1]
+    return tuple(trials[place] for place in order[values[order] > before].tolist())
+
+
+def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:
+    """The place of the best trial that costs no more than ``budget``; None when all cost more.
+
+    Of equal values the cheaper wins, then the earlier. A trial of unknown cost is not affordable.
+
+    >>> best_within_budget([Trial({"k": 1}, 0.4, cost=2), Trial({"k": 5}, 0.6, cost=9)], budget=5)
+    0
+    """
+    if isnan(budget) or budget < 0:
+        raise ParameterError(f"a budget of {budget} buys nothing", hint="give a positive number")
+    costs, values = _columns(trials)
+    order = np.lexsort((costs, -values))
+    affordable = order[(costs[order] <= budget) & ~np.isnan(values[order])]
+    return int(affordable[0]) if len(affordable) else None
+
+
+def _columns(trials: Sequence[Trial]) -> tuple[Floats, Floats]:
+    """The costs and the values; NaN where there is none."""
+    costs = np.array([nan if trial.cost is None else trial.cost for trial in trials], dtype=np.float64)
+    return costs, np.array([trial.value for trial in trials], dtype=np.float64)

@@ -1,0 +1,380 @@
+"""The nested estimate: what a tuned system is worth on units that had no say in its tuning.
+
+The best of many trials looks better than it is, on the units that made it the best. So the choice is made
+again for every fold, on the units outside it, and the units inside score what was chosen without them.
+
+Trials have no parameters that are fitted to units: a trial's value on a unit is the same whatever other
+units there are. An inner cross-validation would therefore average, over its own folds, the very values that
+the training units have already, and the mean over the training units is the inner cross-validation score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
+from equipoise.metrics.base import MetricValue
+from equipoise.stats.bootstrap import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
+from equipoise.stats.intervals import Bounds, Interval, t_critical, t_interval, wilson_interval
+from equipoise.stats.resampled_contrasts import METHOD, root_mean_square
+from equipoise.types import Bools, Direction, Floats, Ints
+
+if TYPE_CHECKING:
+    from equipoise.io.splits import Fold
+
+ROUNDING = 1e-12
+"""Means closer than this, relative to the larger, are equal: the order of a sum decides no choice."""
+
+
+@dataclass(frozen=True)
+class NestedResult:
+    """The nested estimate: what was chosen without each fold, and what that scores there.
+
+    With S splits of F folds each and U units:
+
+    - ``values`` (U): the score of each unit, the mean over the splits of the trials chosen without it; NaN
+      where all of them are undefined.
+    - ``chosen`` (S * F, split by split): the place of the trial that was chosen without each fold.
+    - ``inner`` and ``outer`` (S * F): its mean over the units that chose it, and over those of the fold.
+    - ``trial_of`` (S x U): the trial that scored each unit in each split.
+    - ``by_split`` (S): the nested score of each split alone.
+    - ``best`` is the trial chosen on all units, which people would deploy; ``optimistic`` is its mean over
+      the same units.
+    """
+
+    values: Floats
+    chosen: Ints
+    inner: Floats
+    outer: Floats
+    best: int
+    optimistic: float
+    trial_of: Ints
+    by_split: Floats
+
+    @property
+    def value(self) -> float:
+        """The nested score: the mean over the defined units."""
+        return _mean(self.values)
+
+    @property
+    def gap(self) -> float:
+        """How much better the tuned system looks on the units that tuned it."""
+        return self.optimistic - self.value
+
+    @property
+    def split_sd(self) -> float:
+        """The standard deviation of the nested score over the splits; NaN for a single split."""
+        return float(np.std(self.by_split, ddof=1)) if len(self.by_split) > 1 else float("nan")
+
+    @property
+    def usual_trial(self) -> Ints:
+        """For each unit the trial that scored it in most splits; of equally frequent ones the first."""
+        counts = np.zeros((int(self.trial_of.max()) + 1, self.trial_of.shape[1]), dtype=np.int64)
+        for row in self.trial_of:
+            counts[row, np.arange(counts.shape[1])] += 1
+        return np.asarray(counts.argmax(axis=0), dtype=np.int64)
+
+    @property
+    def stable(self) -> bool:
+        """Whether every fold, and all units together, chose the same trial."""
+        return bool((self.chosen == self.best).all())
+
+
+def nested_cv(
+    values: Any,
+    folds: Sequence[Fold],
+    *,
+    costs: Any = None,
+    allowed: Any = None,
+    better: Direction = Direction.UP,
+) -> NestedResult:
+    """Choose a trial for each fold on the units outside it, and score the fold with that.
+
+    ``values`` has a row a trial and a column a unit, NaN where undefined; ``kfold_splits`` come from
+    ``data.split.folds``. The best mean over the defined training units wins; of equal means the lower
+    ``costs`` (a number a trial, NaN is the dearest), then the earlier trial. ``allowed`` says which trials
+    may be chosen at all, such as those within a budget.
+
+    >>> from equipoise.io.splits import kfold_splits
+    >>> halves = kfold_splits("abcd", 2, groups="xxyy", rng=np.random.default_rng(0))
+    >>> nested = nested_cv([[1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]], halves)
+    >>> nested.chosen.tolist(), nested.values.tolist(), nested.optimistic
+    ([1, 0], [0.0, 1.0, 1.0, 0.0], 0.75)
+    """
+    return repeated_choice(values, [folds], costs=costs, allowed=allowed, better=better)
+
+
+def repeated_choice(
+    values: Any,
+    splits: Sequence[Sequence[Fold]],
+    *,
+    costs: Any = None,
+    allowed: Any = None,
+    better: Direction = Direction.UP,
+) -> NestedResult:
+    """Repeated nested cross-validation: ``nested_cv`` on several splits, averaged unit by unit.
+
+    Which trial is chosen depends on how units are assigned to folds, and so does the score of a single
+    split. The mean over many splits hardly does. Every split has the same number of folds.
+    """
+    table = check_score_table(values)
+    units = table.shape[1]
+    tests = np.concatenate([tested(folds, units) for folds in splits], axis=1)
+    inner = fold_means(table, (~tests).astype(np.float64))
+    outer = fold_means(table, tests.astype(np.float64))
+    chosen = select_trials(inner, costs=costs, allowed=allowed, better=better)
+    best = select_best(table, costs=costs, allowed=allowed, better=better)
+    places = np.arange(tests.shape[1])
+    fold_of = tests.T.reshape(len(splits), -1, units).argmax(axis=1)
+    trial_of = np.take_along_axis(chosen.reshape(len(splits), -1), fold_of, axis=1)
+    scores = table[trial_of, np.arange(units)]
+    return NestedResult(
+        values=fold_means(scores.T, np.ones((len(splits), 1)))[:, 0],
+        chosen=chosen,
+        inner=_known(inner[chosen, places]),
+        outer=outer[chosen, places],
+        best=best,
+        optimistic=_mean(table[best]),
+        trial_of=trial_of,
+        by_split=fold_means(scores, np.ones((units, 1)))[:, 0],
+    )
+
+
+def majority_hits(values: Any) -> Floats:
+    """Binary hits from the shares of splits in which units were hit: 1 where more than half of them were.
+
+    McNemar's test counts hits and misses, and the mean over splits is neither.
+
+    >>> majority_hits([0.0, 0.45, 0.5, 0.55, 1.0]).tolist()
+    [0.0, 0.0, 0.0, 1.0, 1.0]
+    """
+    return (np.asarray(values, dtype=np.float64) > 0.5).astype(np.float64)
+
+
+def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> int:
+    """The trial that is best on all units: the one to deploy, whose mean here is an optimistic figure.
+
+    >>> select_best([[1, 0, 0], [1, 1, 0], [0, 1, 1]], costs=[1, 9, 5])
+    2
+    """
+    table = check_score_table(values)
+    means = fold_means(table, np.ones((table.shape[1], 1)))
+    best = select_trials(means, costs=costs, allowed=allowed, better=better)
+    _known(means[best, 0])
+    return int(best[0])
+
+
+def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> Ints:
+    """For each column of means (a row a trial) the best allowed trial; equal means go by cost, then by order.
+
+    A trial without a mean is worse than any other.
+    """
+    trials = len(means)
+    open_to_choice = _mask(allowed, trials)[:, None]
+    signed = means if better == Direction.UP else -means
+    scores = np.where(open_to_choice & ~np.isnan(means), signed, -np.inf)
+    top = scores.max(axis=0)
+    tied = open_to_choice & (scores >= top - ROUNDING * np.abs(np.where(np.isinf(top), 0.0, top)))
+    priority = np.empty(trials, dtype=np.int64)
+    priority[np.argsort(_costs(costs, trials), kind="stable")] = np.arange(trials)
+    return np.asarray(np.where(tied, priority[:, None], trials).argmin(axis=0), dtype=np.int64)
+
+
+def _known(means: Floats) -> Floats:
+    """The means of what was chosen, when all of them are known."""
+    if np.isnan(means).any():
+        raise UndefinedError(
+            "no trial has a value on the units that must choose one",
+            hint="use fewer folds, or leave out units that are undefined for every trial",
+        )
+    return means
+
+
+def fold_means(table: Floats, columns: Floats) -> Floats:
+    """Means over the defined units, a row a trial and a column a part; ``columns`` counts the units in it."""
+    counts = (~np.isnan(table)).astype(np.float64) @ columns
+    sums = np.nan_to_num(table) @ columns
+    return np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan)
+
+
+def _mean(values: Floats) -> float:
+    return MetricValue.mean(values).value
+
+
+def check_score_table(values: Any) -> Floats:
+    """The values as numbers, a row a trial and a column a unit."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or not table.size:
+        raise ShapeError(
+            f"values of shape {table.shape} are no table of trials and units",
+            hint="give a row a trial and a column a unit",
+        )
+    if np.isinf(table).any():
+        raise NotFiniteError("a value is infinite, and so is any mean of it", hint="undefined units are NaN")
+    return table
+
+
+def tested(folds: Sequence[Fold], units: int) -> Bools:
+    """Which unit (row) is tested in which fold (column); every unit must be, once, and not trained on."""
+    tests = np.zeros((units, len(folds)), dtype=bool)
+    for place, (train, test) in enumerate(folds):
+        both = np.sort(np.concatenate([train, test]))
+        if not np.array_equal(both, np.arange(units)):
+            raise ShapeError(
+                f"train and test of fold {place + 1} are no partition of the {units} units",
+                hint="make the folds of these units with data.split.folds",
+            )
+        tests[test, place] = True
+    counts = tests.sum(axis=1)
+    if not (counts == 1).all():
+        unit = int(np.flatnonzero(counts != 1)[0])
+        raise ShapeError(
+            f"the unit at place {unit} is tested in {counts[unit]} folds",
+            hint="every unit is tested once: make the folds with data.split.folds",
+        )
+    return tests
+
+
+def _mask(allowed: Any, trials: int) -> Bools:
+    mask = np.ones(trials, dtype=bool) if allowed is None else np.asarray(allowed)
+    if mask.shape != (trials,) or mask.dtype != bool:
+        raise ShapeError(
+            f"allowed has shape {mask.shape} and type {mask.dtype} for {trials} trials",
+            hint="give True or False a trial",
+        )
+    if not mask.any():
+        raise ParameterError("no trial is allowed to be chosen", hint="raise the budget, or add cheaper trials")
+    return mask
+
+
+def _costs(costs: Any, trials: int) -> Floats:
+    found = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
+    if found.shape != (trials,):
+        raise ShapeError(f"costs has shape {found.shape} for {trials} trials", hint="give a number a trial")
+    return found
+
+
+# How far a nested score may be from the truth: units resampled, assigned to folds, and all chosen again.
+
+RESAMPLED_SPLITS = 4
+"""Into how many splits the units of a resample are put where the score is the mean over many."""
+
+
+def selection_errors(
+    values: Any,
+    folds: Sequence[Fold],
+    *,
+    splits: int = 1,
+    costs: Any = None,
+    allowed: Any = None,
+    better: Direction = Direction.UP,
+    clusters: Any = None,
+    resamples: int = 1000,
+    rng: np.random.Generator,
+) -> Floats:
+    """Bootstrap errors of the nested score: what it says minus what the deployed trial is worth.
+
+    The units at hand stand for all there are. Each resample draws as many for each fold, chooses without
+    each fold, and chooses on all of them what would be deployed; that trial's mean over the units at hand is
+    the truth there. A copy in two folds is no leak: both are new draws. With ``clusters`` (an id a unit, such
+    as the groups of the folds) whole clusters are drawn. The other arguments are those of
+    ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
+
+    With ``splits`` above 1 the drawn units of each resample are assigned to folds that many times, and the
+    score is the mean over them, as in ``repeated_choice``. A few splits are enough here: with S of them the
+    error has the variance between resamples plus 1/S of the variance between splits, which is the smaller.
+    """
+    table = check_score_table(values)
+    units = table.shape[1]
+    codes = cluster_codes(range(units) if clusters is None else clusters, units)
+    tests = tested(folds, units)
+    sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
+    assigned = _assignments(sizes, splits, rng)
+    choose = partial(select_trials, costs=costs, allowed=allowed, better=better)
+    sums = _Sums(table, codes)
+    height = max(1, BLOCK_CELLS // units)
+    blocks = [min(height, resamples - start) for start in range(0, checked_resamples(resamples), height)]
+    draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
+    return np.concatenate([_errors(sums, drawn, assigned, choose) for drawn in draws])
+
+
+def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:
+    """The fold of each drawn cluster, split by split; draws are exchangeable, so one set serves them all."""
+    first = np.repeat(np.arange(len(sizes)), sizes)
+    return [first, *(rng.permutation(first) for _ in range(splits - 1))]
+
+
+def _errors(sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
+    """The errors of some resamples; ``drawn`` has a row a resample and a column a drawn cluster."""
+    whole = sums.over(drawn)
+    rows = np.arange(len(drawn))
+    scores = np.zeros(len(drawn))
+    for fold_of in assigned:
+        total, defined = np.zeros(len(drawn)), np.zeros(len(drawn))
+        for fold in range(int(fold_of.max()) + 1):
+            part = sums.over(drawn[:, fold_of == fold])
+            chosen = choose(ratio(whole[0] - part[0], whole[1] - part[1]))
+            total += part[0][chosen, rows]
+            defined += np.broadcast_to(part[1], part[0].shape)[chosen, rows]
+        scores += ratio(total, defined) / len(assigned)
+    return scores - sums.means[choose(ratio(*whole))]
+
+
+class _Sums:
+    """The table added up cluster by cluster: sums of values, and how many of them are defined.
+
+    ``means`` is the mean of each trial over all units.
+    """
+
+    def __init__(self, table: Floats, codes: Ints) -> None:
+        members = np.equal.outer(codes, np.arange(int(codes.max()) + 1)).astype(np.float64)
+        defined = ~np.isnan(table)
+        # Where all values are defined, one row of counts serves every trial.
+        self.counts = (defined[:1] if defined.all() else defined) @ members
+        self.totals = np.nan_to_num(table) @ members
+        self.means = fold_means(table, np.ones((table.shape[1], 1)))[:, 0]
+
+    def over(self, drawn: Ints) -> tuple[Floats, Floats]:
+        """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
+        resamples, clusters = len(drawn), self.totals.shape[1]
+        cells = drawn * resamples + np.arange(resamples)[:, None]
+        times = np.bincount(cells.ravel(), minlength=clusters * resamples)
+        times = times.reshape(clusters, resamples).astype(np.float64)
+        return self.totals @ times, self.counts @ times
+
+
+def nested_interval(
+    nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), level: float = 0.95
+) -> Interval:
+    """The interval of a nested figure from its resampled errors.
+
+    A share gets Wilson's interval with as many independent units as would err that much, never more than
+    there are hits and misses; another figure gets Student's. Errors are squared around 0, not around their
+    mean: choosing on fewer units is a little worse than what is deployed, and that is part of the error.
+
+    >>> from equipoise.io.splits import kfold_splits
+    >>> from equipoise.tuning.nested_cv import nested_cv
+    >>> rng = np.random.default_rng(0)
+    >>> values, parts = rng.integers(0, 2, (9, 60)), kfold_splits(range(60), 5, rng=rng)
+    >>> interval = nested_interval(nested_cv(values, parts), selection_errors(values, parts, rng=rng))
+    >>> interval.method, round(interval.width, 2), round(wilson_interval(30, 60).width, 2)
+    ('wilson-redrawn', 0.35, 0.25)
+    """
+    known = nested.values[~np.isnan(nested.values)]
+    if len(known) < 2:
+        return Interval.unknown("one unit" if len(known) else "no defined unit", level=level)
+    share, error, degrees = nested.value, root_mean_square(errors), len(known) - 1
+    if bounds != (0.0, 1.0):
+        if error == 0.0:
+            return Interval.unknown("all units have the same value", level=level)
+        return t_interval(share, error, degrees, level, method=METHOD).clipped(bounds)
+    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(known))
+    if np.isin(known, (0.0, 1.0)).all():
+        trials = min(trials, float(len(known)))
+    hits = min(share * trials, trials)
+    return wilson_interval(hits, trials, level, critical=t_critical(level, degrees), method=f"wilson-{METHOD}")

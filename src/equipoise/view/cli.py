@@ -1,0 +1,142 @@
+"""The server of the viewer: one socket on 127.0.0.1, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import click
+
+from equipoise.cli import options, output
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import EquipoiseError, ParameterError, StoreError
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from equipoise.io.text import PathLike
+
+ADDRESS = "127.0.0.1"
+SHUTDOWN_SECONDS = 1
+"""Seconds that requests get to finish when the server is told to end."""
+
+
+def check_results_folder(path: PathLike) -> Path:
+    """The folder to show, or a sentence that says why it cannot be shown."""
+    root = Path(path)
+    if not root.exists():
+        raise StoreError(
+            f"there is no folder {path}",
+            hint="name the folder that holds your runs; eq score -o FOLDER writes some",
+        )
+    if not root.is_dir():
+        raise StoreError(f"{path} is a file, not a folder of runs", hint="name the folder that it lies in")
+    return root
+
+
+def open_socket(port: int) -> socket.socket:
+    """A socket that listens on this port of this machine only; port 0 takes a free one."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere this option would let two servers share a port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((ADDRESS, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise _refusal(port, error) from error
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where a browser finds it."""
+    return f"http://{ADDRESS}:{listening.getsockname()[1]}/"
+
+
+def make_server(root: Path, listening: socket.socket) -> uvicorn.Server:
+    """A server over a results folder, for the socket; ``run(sockets=[...])`` starts it."""
+    import uvicorn
+
+    from equipoise.view.app import make_app
+
+    config = uvicorn.Config(
+        make_app(root, listening.getsockname()[1]),
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+def _refusal(port: int, error: OSError) -> EquipoiseError:
+    free = "--port 0 takes a free one"
+    if error.errno == errno.EADDRINUSE:
+        return ParameterError(f"port {port} is taken by another program", hint=free)
+    if error.errno == errno.EACCES:
+        return ParameterError(f"port {port} is reserved by the system", hint=free)
+    return ParameterError(f"port {port} cannot be opened: {error.strerror}", hint=free)
+
+
+# ``eq view``: all results in a browser, live while one is running.
+
+HELP = """
+\b
+  eq view
+  eq view results/ --port 8000 --no-browser
+
+Show every run below the folder RESULTS in a browser: filter and sort them, open one, compare any two or
+more, watch one that is running, take figures away. The server listens on 127.0.0.1 only and changes
+nothing. Ctrl-C ends it.
+"""
+
+
+@click.command(help=HELP, short_help="Look at results in a browser.")
+@click.argument("results", default="results")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="The port to listen on; 0 takes a free one.",
+)
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser.")
+@options.output_options
+@pass_output
+def view(out: Output, results: str, port: int, browser: bool) -> int:
+    """See ``HELP``."""
+    for engine in ("starlette", "uvicorn"):
+        require_extra(engine, extra="view")
+
+    root = check_results_folder(results)
+    with open_socket(port) as listening:
+        server = make_server(root, listening)
+        address = address_of(listening)
+        if out.json:
+            out.data({"url": address, "results": str(root)})
+        else:
+            out.text(address)
+        sys.stdout.flush()
+        out.note(f"showing {results}; Ctrl-C ends it")
+        if browser:
+            Thread(target=_open, args=(address,), daemon=True).start()
+        server.run(sockets=[listening])
+    return output.DONE
+
+
+def _open(address: str) -> None:
+    """Show the page; where there is no browser, the address was printed."""
+    import webbrowser
+
+    webbrowser.open(address)

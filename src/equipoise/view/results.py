@@ -1,0 +1,284 @@
+"""What lies in a results folder: every run directory as one row, and the work that is under way."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from equipoise import __version__
+from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
+from equipoise.report.tables import to_value
+from equipoise.runs.progress import ActiveRun, find_active_runs
+from equipoise.runs.run_directory import FILES, MANIFEST, RESULT, open_run
+from equipoise.runs.store import find_runs, result_from_dict
+from equipoise.runs.unit_table import parse_unit_lines
+from equipoise.stats.formatting import format_count, format_percent, n_decimals
+
+if TYPE_CHECKING:
+    from equipoise.report.view_model import Value
+    from equipoise.runs.manifest import Manifest
+
+# A run directory as one row of the list: its headline, and nothing that takes long to read.
+
+UNREADABLE = "unreadable"
+MARKS = {"complete": "✓", "partial": "◐", "failed": "✗", UNREADABLE: "?"}
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What the list says of one run; ``note`` says what is wrong with it, where something is.
+
+    ``key`` names it in an address, and ``fingerprint`` changes whenever a file of it does. ``units`` counts
+    all of them, ``n`` those with a value. A run that cannot be read has no figure.
+    """
+
+    key: str
+    path: Path
+    fingerprint: str
+    system: str
+    status: str
+    units: int = 0
+    metric: str = ""
+    better: str = ""
+    level: str = ""
+    figure: Value | None = None
+    n: str = ""
+    data: str = ""
+    started: str = ""
+    finished: str = ""
+    note: str = ""
+
+    @classmethod
+    def unreadable(cls, key: str, path: Path, fingerprint: str, note: str) -> RunSummary:
+        """A directory that looks like a run, and why it cannot be shown."""
+        return cls(key, path, fingerprint, path.name, UNREADABLE, note=note)
+
+    @property
+    def ended(self) -> str:
+        """When it was finished, or begun where it was not."""
+        return self.finished or self.started
+
+    @property
+    def mark(self) -> str:
+        """A sign beside the status, so that it can be found at a glance."""
+        return MARKS[self.status]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, without the place on this disk."""
+        shown = self.figure
+        return {
+            "run": self.key,
+            "system": self.system,
+            "status": self.status,
+            "note": self.note,
+            "metric": self.metric,
+            "value": None if shown is None else shown.value,
+            "low": None if shown is None else shown.low,
+            "high": None if shown is None else shown.high,
+            "units": self.units,
+            "data": self.data,
+            "finished": self.finished,
+        }
+
+
+def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
+    """Read the manifest and the figures; the units stay on the disk."""
+    folder = open_run(path)
+    manifest, file = folder.manifest, path / RESULT
+    nothing = parse_unit_lines([], source=str(file))
+    result = result_from_dict(folder.json(RESULT), nothing, source=str(file))
+    headline: dict[str, Any] = {}
+    if result.estimates:
+        best = next(iter(result.estimates.values()))
+        headline = {
+            "metric": best.metric,
+            "better": str(best.better),
+            "level": format_percent(best.interval.level),
+            "figure": to_value(best.value, best.interval, n_decimals(best.interval)),
+            "n": format_count(best.n),
+        }
+    return RunSummary(
+        key=key,
+        path=path,
+        fingerprint=fingerprint,
+        system=manifest.system,
+        status=str(manifest.status),
+        units=manifest.units,
+        data=data_of(manifest),
+        started=manifest.started,
+        finished=manifest.finished,
+        note=manifest.reason if not manifest.complete else "",
+        **headline,
+    )
+
+
+def data_of(manifest: Manifest) -> str:
+    """The names of the data, the first few of them.
+
+    >>> from equipoise.runs.manifest import Manifest
+    >>> data_of(Manifest("bm25", datasets={"cranfield/truth.qrels": "ab", "b": "c"}))
+    'truth.qrels, b'
+    """
+    names = [Path(name).name for name in manifest.datasets]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+RESCAN_SECONDS = 0.5
+"""Seconds between two looks at the disk, at the least."""
+MAX_SCAN_SHARE = 5
+"""A look that took a second is followed by a rest of this many."""
+
+
+@dataclass(frozen=True)
+class RunList:
+    """The runs of a folder, the newest first, and what is under way; equal versions have equal content."""
+
+    rows: tuple[RunSummary, ...]
+    under_way: tuple[ActiveRun, ...]
+    version: str
+    note: str = ""
+
+    @property
+    def by_key(self) -> Mapping[str, RunSummary]:
+        """The rows by what names them in an address."""
+        return {row.key: row for row in self.rows}
+
+
+class ResultsFolder:
+    """A results folder that is looked at again when someone asks, though not more often than is bearable."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self._lock = Lock()
+        self._rows: dict[str, RunSummary] = {}
+        self._shelf: RunList | None = None
+        self._until = 0.0
+
+    def shelf(self) -> RunList:
+        """The folder as it is now, or was a moment ago."""
+        with self._lock:
+            if self._shelf is None or monotonic() >= self._until:
+                start = monotonic()
+                self._shelf = self._look()
+                took = monotonic() - start
+                self._until = start + took + max(RESCAN_SECONDS, MAX_SCAN_SHARE * took)
+            return self._shelf
+
+    def _look(self) -> RunList:
+        paths, note = self._found()
+        rows = {key: self._row(key, path) for path in paths for key in [run_key(path, self.root)]}
+        self._rows = rows
+        newest_first = sorted(rows.values(), key=lambda row: row.key)
+        newest_first.sort(key=lambda row: row.ended, reverse=True)
+        under_way = tuple(
+            replace(each, folder=each.folder.relative_to(self.root)) for each in find_active_runs(self.root)
+        )
+        seen = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
+        return RunList(tuple(newest_first), under_way, digest(seen), note)
+
+    def _found(self) -> tuple[list[Path], str]:
+        """The run directories; or none, and why, where that is more than an empty folder."""
+        try:
+            return find_runs(self.root), ""
+        except StoreError as error:
+            empty = self.root.is_dir() and not (self.root / MANIFEST).exists()
+            return [], "" if empty else error.sentence
+
+    def _row(self, key: str, path: Path) -> RunSummary:
+        fingerprint = fingerprint_of(path)
+        known = self._rows.get(key)
+        if known is not None and known.fingerprint == fingerprint:
+            return known
+        stray = path_outside_root(path, self.root)
+        if stray:
+            return RunSummary.unreadable(key, path, fingerprint, f"{stray} is a link that leads out of the folder")
+        try:
+            return summarise_run(key, path, fingerprint)
+        except EquipoiseError as error:
+            return RunSummary.unreadable(key, path, fingerprint, error.sentence)
+
+
+def run_key(path: Path, root: Path) -> str:
+    """What names a run in an address: its path below the folder, with bytes that are no text spelled out.
+
+    >>> run_key(Path("/results/a/bm25"), Path("/results"))
+    'a/bm25'
+    """
+    return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "backslashreplace")
+
+
+def path_outside_root(run: Path, root: Path) -> str:
+    """The first file of a run that lies outside the folder, by way of a link; empty where all are inside."""
+    return next((name for name in FILES if not (run / name).resolve().is_relative_to(root)), "")
+
+
+def fingerprint_of(run: Path) -> str:
+    """A digest that changes whenever a file of the run is replaced; nothing is read for it."""
+    seen: list[tuple[str, int, int, int]] = []
+    for name in FILES:
+        try:
+            state = (run / name).stat()
+        except OSError:
+            continue
+        seen.append((name, state.st_ino, state.st_mtime_ns, state.st_size))
+    return digest(repr(seen))
+
+
+def digest(text: str) -> str:
+    """A short name for a long text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+# Which runs a request asks for, and by which metric they are to be ordered.
+
+
+@dataclass(frozen=True)
+class RunSelection:
+    """Rows of the list, each once, and the metric that decides, where one was named."""
+
+    rows: tuple[RunSummary, ...]
+    primary: str = ""
+
+    @classmethod
+    def of(cls, shelf: RunList, keys: Sequence[str], primary: str = "") -> RunSelection:
+        """The rows with these keys. Only what the list has can be asked for, whatever a key says."""
+        known = shelf.by_key
+        if not keys:
+            raise ParameterError("no run was chosen", hint="tick one run or more in the list")
+        for key in keys:
+            if key not in known:
+                raise RunNotFoundError.of("run", key, known, more="it may have been moved or removed")
+            if known[key].status == UNREADABLE:
+                raise StoreError(f"the run {key} cannot be shown: {known[key].note}")
+        return cls(tuple(known[key] for key in dict.fromkeys(keys)), primary)
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a chosen run does, or the program that shows it."""
+        return digest(repr([(row.key, row.fingerprint) for row in self.rows]) + self.primary + __version__)
+
+    @property
+    def units(self) -> int:
+        """How many units all of them have together."""
+        return sum(row.units for row in self.rows)
+
+    @property
+    def named(self) -> list[tuple[str, Path]]:
+        """Every run with a name of its own: namesakes are told apart by where they lie."""
+        times = Counter(row.system for row in self.rows)
+        return [(f"{row.system} ({row.key})" if times[row.system] > 1 else "", row.path) for row in self.rows]
+
+    def query(self, **more: str) -> str:
+        """The same choice in an address."""
+        primary = {"primary": self.primary} if self.primary else {}
+        return urlencode([*(("run", row.key) for row in self.rows), *{**primary, **more}.items()])

@@ -1,0 +1,355 @@
+"""Trials of the intervals on data whose truth is known: how often do they cover it?
+
+``python -m equipoise.stats.calibration`` prints that table, the one of the tests, and the one of the planned
+numbers of units. A 95 % interval must
+cover in 93 to 97 % of trials from 50 units and 10 clusters on. With less, or with nearly all hits, nothing
+is promised, and the table shows what happens. Where rare values decide the figure, it may cover more often.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import nan, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.stats.corpus_intervals import corpus_interval
+from equipoise.stats.mean_intervals import mean_intervals
+from equipoise.stats.paired_tests import TESTS, run_test
+from studies.interval_calibration_data import (
+    CorpusTrial,
+    MeanTrial,
+    NumberRows,
+    corpus_trials,
+    mean_trials,
+)
+from studies.power_calibration import PowerRow, planned_power
+
+if TYPE_CHECKING:
+    from equipoise.stats.intervals import Interval
+    from equipoise.types import Floats, Ids
+
+# The paired tests tried on data whose truth is known: how often do they cry wolf?
+
+ALPHA = 0.05
+SIZES = (20, 50, 200)
+DATA = ("binary", "graded", "rank")
+# Values on a coarse grid make many sign patterns equally extreme, and few p values possible.
+COARSE = ("binary", "graded")
+UNITS_PER_CLUSTER = 4
+# 0.05 * (999 + 1) is a whole number, so the randomisation tests can reach 5 % exactly.
+N_PERMUTATIONS = 999
+# Simulations that share one set of random signs are not independent; small batches keep the rates honest.
+CALIBRATION_TESTS_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FalsePositiveRow:
+    """How often one test rejected a true null hypothesis.
+
+    ``clusters`` is "none", "used", or "ignored": the last shows what the cluster key is for, and is no
+    promise. ``at_most`` marks tests that may stay below 5 % because p can only take a few values.
+    """
+
+    test: str
+    data: str
+    n: int
+    clusters: str
+    simulations: int
+    rate: float
+    at_most: bool
+
+    @property
+    def error(self) -> float:
+        """The Monte Carlo standard error of a rate of 5 %."""
+        return sqrt(ALPHA * (1 - ALPHA) / self.simulations)
+
+    @property
+    def promise(self) -> str:
+        """What the rate should be."""
+        if self.clusters == "ignored":
+            return "none, clusters ignored"
+        return "at most 5 %" if self.at_most else "5 %"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the rate is what was promised, within 3.5 Monte Carlo errors (and 0.5 % for t).
+
+        Student's t is exact for normal differences only, and these are anything but normal.
+        """
+        if self.clusters == "ignored":
+            return True
+        slack = 3.5 * self.error + (0.005 if self.test == "t" else 0.0)
+        return self.rate <= ALPHA + slack and (self.at_most or self.rate >= ALPHA - slack)
+
+
+def false_positive_rates(
+    simulations: int,
+    rng: np.random.Generator,
+    *,
+    sizes: Sequence[int] = SIZES,
+    data: Sequence[str] = DATA,
+) -> list[FalsePositiveRow]:
+    """The rate of every test on every kind of data and number of units, clustered and not."""
+    rows = []
+    for kind in data:
+        for n in sizes:
+            labels = np.arange(n) // UNITS_PER_CLUSTER
+            for name, treated in _trials(kind):
+                rejected = 0
+                given = labels if treated == "used" else None
+                for size in _batches(simulations):
+                    differences = null_differences(kind, n, size, None if treated == "none" else labels, rng)
+                    p = run_test(name, differences, clusters=given, flips=N_PERMUTATIONS, rng=rng)
+                    rejected += int((p <= ALPHA).sum())
+                blocks = n if treated == "none" else n // UNITS_PER_CLUSTER
+                at_most = _may_stay_below(name, kind, blocks)
+                rows.append(FalsePositiveRow(name, kind, n, treated, simulations, rejected / simulations, at_most))
+    return rows
+
+
+def null_differences(kind: str, n: int, simulations: int, clusters: Ids | None, rng: np.random.Generator) -> Floats:
+    """Differences of two exchangeable systems: shape (n, simulations).
+
+    >>> null_differences("binary", 4, 2, None, np.random.default_rng(0)).shape
+    (4, 2)
+    """
+    difficulty = rng.normal(size=(n, simulations))
+    first, second = (_scores(kind, difficulty, clusters, rng) for _ in range(2))
+    return first - second
+
+
+def _scores(kind: str, difficulty: Floats, clusters: Ids | None, rng: np.random.Generator) -> Floats:
+    """One system's values: the unit's difficulty, luck with its cluster and noise, as a metric sees them."""
+    latent = difficulty + rng.normal(size=difficulty.shape)
+    if clusters is not None:
+        labels, inverse = np.unique(clusters, return_inverse=True)
+        latent += rng.normal(size=(len(labels), difficulty.shape[1]))[inverse]
+    if kind == "binary":
+        return np.asarray(latent > 0, dtype=np.float64)
+    if kind == "graded":
+        return np.asarray(np.clip(np.round(2 + latent), 0, 4) / 4)
+    return np.asarray(1.0 / np.ceil(np.exp(1.0 - latent).clip(1e-9, 1000.0)))
+
+
+def _trials(kind: str) -> Iterator[tuple[str, str]]:
+    """Every test with every treatment of clusters that it can take."""
+    for name, test in TESTS.items():
+        if test.binary_only and kind != "binary":
+            continue
+        yield name, "none"
+        if "clusters" in test.takes:
+            yield name, "used"
+        yield name, "ignored"
+
+
+def _may_stay_below(name: str, kind: str, blocks: int) -> bool:
+    """Whether few p values are possible: few blocks, a coarse grid, or sums of few whole ranks."""
+    if name == "t":
+        return blocks < 20
+    return kind in COARSE or blocks < (50 if name == "wilcoxon" else 20)
+
+
+def _batches(simulations: int) -> Iterator[int]:
+    for start in range(0, simulations, CALIBRATION_TESTS_BATCH):
+        yield min(CALIBRATION_TESTS_BATCH, simulations - start)
+
+
+PROMISED = (0.93, 0.97)
+"""The shares of trials between which a 95 % interval must cover."""
+FEWEST_UNITS, FEWEST_CLUSTERS = 50, 10
+"""Where the promise begins."""
+BATCH = 250
+"""Trials that share their resamples; few enough for the shared luck to average out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """How often one kind of interval held the truth on one kind of data.
+
+    ``below`` and ``above`` count the intervals that lie wholly on that side of the truth.
+    """
+
+    data: str
+    method: str
+    units: int
+    clusters: int | None
+    trials: int
+    below: int
+    above: int
+    unknown: int
+    mean_width: float
+    extreme: bool = False
+    rare: bool = False
+
+    @property
+    def coverage(self) -> float:
+        """The share of the known intervals that held the truth; NaN when none is known."""
+        known = self.trials - self.unknown
+        return 1.0 - (self.below + self.above) / known if known else nan
+
+    @property
+    def promised(self) -> bool:
+        """Whether the promise binds: units and clusters enough, and not all of them next to a bound."""
+        enough = self.units >= FEWEST_UNITS and (self.clusters is None or self.clusters >= FEWEST_CLUSTERS)
+        return enough and not self.extreme
+
+    @property
+    def kept(self) -> bool:
+        """Whether the coverage lies where it must, three Monte-Carlo errors allowed."""
+        slack = 3.0 * sqrt(0.95 * 0.05 / max(self.trials - self.unknown, 1))
+        most = 1.0 if self.rare else PROMISED[1] + slack
+        return PROMISED[0] - slack <= self.coverage <= most
+
+    @property
+    def note(self) -> str:
+        """What a reader must know beside the numbers, or nothing."""
+        if self.promised:
+            if self.kept:
+                return ""
+            return f"below {PROMISED[0]:.0%}" if self.rare else "not 93 to 97 %"
+        return "too near a bound for a promise" if self.extreme else "too few for a promise"
+
+
+def interval_coverage(
+    *,
+    sizes: Sequence[int] = (50, 100, 200, 1000),
+    clusters: Sequence[int] = (5, 12, 20, 30, 60),
+    simulations: int = 2000,
+    resamples: int = 1000,
+    rng: np.random.Generator,
+) -> list[CoverageRow]:
+    """The coverage of every kind of interval, for each number of units or of clusters.
+
+    A trial of a corpus-level figure costs hundreds of evaluations: a quarter as many of them are run, and
+    for the two smallest sizes only.
+    """
+    rows = []
+    for trial in mean_trials():
+        for size in clusters if trial.clustered else sizes:
+            rows.append(_mean_row(trial, size, simulations, resamples, rng))
+    for figure in corpus_trials():
+        for size in sorted(sizes)[:2]:
+            rows.append(_corpus_row(figure, size, max(1, simulations // 4), resamples, rng))
+    return rows
+
+
+def table_lines(rows: Sequence[CoverageRow]) -> list[str]:
+    """The rows as aligned text, marked where the promise binds and was not kept, or does not bind."""
+    head = f"{'data':28}  {'interval':16}  {'units':>5}  {'clusters':>8}  {'trials':>6}  "
+    lines = [head + f"{'covered':>7}  {'below':>5}  {'above':>5}"]
+    for row in rows:
+        line = (
+            f"{row.data:28}  {row.method:16}  {row.units:5}  {row.clusters or '-':>8}  {row.trials:6}  "
+            f"{row.coverage:7.1%}  {row.below / row.trials:5.1%}  {row.above / row.trials:5.1%}  {row.note}"
+        )
+        lines.append(line.rstrip())
+    return lines
+
+
+def rate_lines(rows: Sequence[FalsePositiveRow]) -> list[str]:
+    """The false positives of the tests as aligned text, marked where a promise was not kept."""
+    lines = [f"{'test':14}  {'data':8}  {'units':>5}  {'clusters':8}  {'trials':>6}  {'rate':>6}  promise"]
+    for row in rows:
+        note = "" if row.kept else "  not kept"
+        lines.append(
+            f"{row.test:14}  {row.data:8}  {row.n:5}  {row.clusters:8}  {row.simulations:6}  "
+            f"{row.rate:6.1%}  {row.promise}{note}"
+        )
+    return lines
+
+
+def power_lines(rows: Sequence[PowerRow]) -> list[str]:
+    """How often the planned number of units was enough, as aligned text, marked where it was not 80 %."""
+    lines = [f"{'systems':18}  {'decision':13}  {'correction':10}  {'units':>5}  {'trials':>6}  {'rate':>6}"]
+    for row in rows:
+        note = "" if row.kept else "  not 80 %"
+        lines.append(
+            f"{row.systems:18}  {row.decision:13}  {row.correction:10}  {row.n:5}  {row.simulations:6}  "
+            f"{row.rate:6.1%}{note}"
+        )
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the coverage of the intervals and the false positives of the tests; 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(description="Try intervals and tests on data whose truth is known.")
+    parser.add_argument("--simulations", type=int, default=2000, help="trials of each kind (2000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (0)")
+    options = parser.parse_args(arguments)
+    rows = interval_coverage(simulations=options.simulations, rng=np.random.default_rng(options.seed))
+    sys.stdout.write("Coverage of 95 % intervals (below, above: intervals wholly on that side of the truth)\n")
+    sys.stdout.write("\n".join(table_lines(rows)) + "\n")
+    rates = false_positive_rates(simulations=options.simulations, rng=np.random.default_rng(options.seed))
+    sys.stdout.write("\nFalse positives at 5 % when there is no difference\n")
+    sys.stdout.write("\n".join(rate_lines(rates)) + "\n")
+    # A trial is a comparison of five systems: a quarter as many of them are run.
+    powers = planned_power(max(1, options.simulations // 4), np.random.default_rng(options.seed))
+    sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
+    sys.stdout.write("\n".join(power_lines(powers)) + "\n")
+    broken = [row for row in rows if row.promised and not row.kept]
+    kept = all(rate.kept for rate in rates) and all(row.kept for row in powers)
+    return int(bool(broken) or not kept)
+
+
+def _mean_row(trial: MeanTrial, size: int, simulations: int, resamples: int, rng: np.random.Generator) -> CoverageRow:
+    found: list[Interval] = []
+    units = []
+    while len(found) < simulations:
+        columns = min(BATCH, simulations - len(found))
+        sample = trial.draw(size, columns, rng)
+        units.append(len(sample.values))
+        found += mean_intervals(
+            sample.values,
+            weights=sample.weights,
+            clusters=sample.clusters,
+            bounds=[trial.bounds] * columns,
+            limits=None if trial.limits is None else [trial.limits] * columns,
+            reach=trial.reach,
+            resamples=resamples,
+            rng=rng,
+        )
+    clusters = size if trial.clustered else None
+    row = _row(trial.data, round(float(np.mean(units))), clusters, found, trial.truth)
+    return replace(row, extreme=trial.extreme, rare=trial.rare)
+
+
+def _corpus_row(
+    trial: CorpusTrial, size: int, simulations: int, resamples: int, rng: np.random.Generator
+) -> CoverageRow:
+    found = [
+        corpus_interval(
+            trial.figure,
+            NumberRows(trial.draw(size, rng)),
+            bounds=trial.bounds,
+            resamples=resamples,
+            subsample=trial.subsample,
+            rng=rng,
+        )
+        for _ in range(simulations)
+    ]
+    return replace(_row(trial.data, size, None, found, trial.truth_at(size)), rare=trial.rare)
+
+
+def _row(data: str, units: int, clusters: int | None, found: list[Interval], truth: float) -> CoverageRow:
+    known = [interval for interval in found if interval.known]
+    return CoverageRow(
+        data=data,
+        method=Counter(interval.method for interval in found).most_common(1)[0][0],
+        units=units,
+        clusters=clusters,
+        trials=len(found),
+        below=sum(interval.high < truth for interval in known),
+        above=sum(interval.low > truth for interval in known),
+        unknown=len(found) - len(known),
+        mean_width=float(np.mean([interval.width for interval in known])) if known else nan,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Tables as papers and result folders have them: none that is true is accused, and false values are found.
+
+Every value is measured on ranks that were drawn, so the ranks are the oracle. ``EQUIPOISE_AUDIT_TABLES`` sets
+how many tables are drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.audit.audit import audit_table
+
+TABLES = int(os.environ.get("EQUIPOISE_AUDIT_TABLES", "40"))
+MODELS = ["BM25", "DPR", "Contriever", "E5-base", "GTE-large", "BGE-M3", "ColBERT v2", "SPLADE++", "Ours"]
+DATA = ["NQ", "SciFact", "FiQA", "TREC-COVID", "Quora", "ArguAna", "HotpotQA", "DBPedia"]
+METRICS = ["HR@1", "HR@5", "HR@10", "MRR", "MRR@10", "nDCG@10", "P@5", "MAP"]
+LABELS = {
+    "HR@1": ["HR@1", "Hit@1", "Acc@1", "Success@1"],
+    "HR@5": ["HR@5", "hit_rate@5"],
+    "HR@10": ["HR@10", "Hits@10"],
+    "MRR": ["MRR", "mrr"],
+    "nDCG@10": ["nDCG@10", "NDCG@10", "ndcg_cut_10"],
+    "P@5": ["P@5", "Precision@5"],
+    "MAP": ["MAP", "mAP"],
+}
+FORMATS = ["md", "csv", "tex", "json"]
+
+
+def measured(ranks: np.ndarray) -> dict[str, float]:
+    """The metrics of units with one relevant item each, from its rank."""
+    within = {k: float((ranks <= k).mean()) for k in (1, 5, 10)}
+    return {f"HR@{k}": share for k, share in within.items()} | {
+        "MRR": float((1 / ranks).mean()),
+        "MRR@10": float(np.where(ranks <= 10, 1 / ranks, 0).mean()),
+        "nDCG@10": float(np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0).mean()),
+        "P@5": within[5] / 5,
+        "MAP": float((1 / ranks).mean()),
+    }
+
+
+@dataclass
+class Drawn:
+    """A table of text, the values behind it, and how it was written."""
+
+    header: list[str]
+    rows: list[list[str]]
+    form: str
+    caption: str = ""
+    has_average: bool = False
+
+    def write(self, folder: Path) -> Path:
+        file = folder / f"table.{self.form}"
+        if self.form == "json":
+            file.write_text(json.dumps([dict(zip(self.header, row, strict=True)) for row in self.rows]))
+        elif self.form == "csv":
+            file.write_text("\n".join(",".join(row) for row in [self.header, *self.rows]) + "\n")
+        elif self.form == "md":
+            lines = [self.header, ["---"] * len(self.header), *self.rows]
+            file.write_text(f"{self.caption}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n")
+        else:
+            body = [[_latex(cell) for cell in row] for row in [self.header, *self.rows]]
+            lines = [" & ".join(row) + r" \\" for row in body]
+            lines.insert(1, r"\midrule")
+            file.write_text(
+                rf"\begin{{tabular}}{{l{'r' * len(self.header)}}}\toprule" + "\n" + "\n".join(lines) + "\n"
+                r"\bottomrule\end{tabular}"
+            )
+        return file
+
+
+def _latex(cell: str) -> str:
+    return cell.replace("%", r"\%").replace("_", r"\_").replace("Δ", r"$\Delta$").replace("±", r"$\pm$")
+
+
+class Style:
+    """How the numbers of a table are printed."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.unit = str(rng.choice(["fraction", "percent", "sign", "head"]))
+        self.digits = int(rng.integers(2, 5)) if self.unit == "fraction" else int(rng.integers(1, 3))
+        self.form = str(rng.choice(FORMATS))
+        self.bold = bool(rng.random() < 0.3) and self.form in ("md", "tex")
+        self.spread = bool(rng.random() < 0.15)
+
+    def number(self, value: float, *, sign: bool = False) -> str:
+        scaled = value if self.unit == "fraction" else 100 * value
+        return f"{scaled:{'+' if sign else ''}.{self.digits}f}{'%' if self.unit == 'sign' else ''}"
+
+    def label(self, label: str) -> str:
+        return f"{label} (%)" if self.unit == "head" else label
+
+    def dressed(self, text: str) -> str:
+        return text if not self.bold else f"**{text}**" if self.form == "md" else rf"\textbf{{{text}}}"
+
+
+def drawn(seed: int) -> tuple[Drawn, Style]:
+    """One table: models or data sets in rows, with what people add to it."""
+    rng = np.random.default_rng(seed)
+    style = Style(rng)
+    metrics = [str(each) for each in rng.choice(METRICS, int(rng.integers(2, 6)), replace=False)]
+    metrics.sort(key=METRICS.index)
+    by_data = bool(rng.random() < 0.5)
+    names = [str(each) for each in rng.permutation(DATA if by_data else MODELS)[: rng.integers(3, 8)]]
+    skills = rng.uniform(0.02, 0.7, len(names))
+    units = [int(each) for each in rng.integers(50, 800, len(names))]
+    values = [measured(rng.geometric(skill, n)) for skill, n in zip(skills, units, strict=True)]
+    labels = {name: str(rng.choice(LABELS.get(name, [name]))) for name in metrics}
+    header = ["dataset" if by_data else "model", *(style.label(labels[name]) for name in metrics)]
+    rows = [
+        [name, *(style.number(value[metric]) for metric in metrics)] for name, value in zip(names, values, strict=True)
+    ]
+    if style.spread:
+        rows = [
+            [row[0], *(f"{cell.rstrip('%')} ± 0.3" if style.unit != "sign" else cell for cell in row[1:])]
+            for row in rows
+        ]
+    best = int(rng.integers(len(rows)))
+    rows[best] = [rows[best][0], *map(style.dressed, rows[best][1:])]
+    sized = by_data and bool(rng.random() < 0.3)
+    if sized:
+        header.append("queries")
+        rows = [[*row, str(n)] for row, n in zip(rows, units, strict=True)]
+    extra = str(rng.choice(["none", "average", "difference", "spread row", "difference column", "both"]))
+    if by_data and extra in ("average", "both"):
+        weights = np.array(units) if sized and rng.random() < 0.5 else np.ones(len(rows))
+        means = [float(np.average([value[metric] for value in values], weights=weights)) for metric in metrics]
+        name = str(rng.choice(["Average", "Avg.", "Mean", "avg"]))
+        rows.append([name, *map(style.number, means), *([""] if sized else [])])
+    if not by_data and extra in ("difference", "both"):
+        first, last = values[0], values[-1]
+        name = str(rng.choice(["Δ", "Improvement", "Δ vs. baseline", "rel. improvement", "abs. gain", "Diff."]))
+        relative = "rel" in name
+        changes = [(last[m] - first[m]) / (first[m] if relative else 1.0) for m in metrics]
+        rows.append(
+            [
+                name,
+                *(f"{100 * each:+.1f}%" if relative else style.number(each, sign=True) for each in changes),
+            ]
+        )
+    if extra == "spread row":
+        deviations = [float(np.std([value[metric] for value in values])) for metric in metrics]
+        rows.append(
+            [
+                str(rng.choice(["std", "SD", "Std. dev."])),
+                *map(style.number, deviations),
+                *([""] if sized else []),
+            ]
+        )
+    if extra == "difference column":
+        header.append(str(rng.choice(["Δ MRR", "gain", "MRR change", "Δ vs. BM25"])))
+        rows = [[*row, style.number(float(rng.normal(0, 0.05)), sign=True)] for row in rows]
+    caption = "Results in percent." if style.unit == "percent" and rng.random() < 0.3 else "Results."
+    return Drawn(header, rows, style.form, caption, by_data and extra in ("average", "both")), style
+
+
+@pytest.mark.parametrize("seed", range(TABLES))
+def test_a_true_table_is_not_accused(seed: int, tmp_path: Path) -> None:
+    table, _ = drawn(seed)
+    file = table.write(tmp_path)
+    audit = audit_table(file)
+    assert audit.issues == (), (file.read_text(), [(each.code, each.sentence) for each in audit.issues])
+    assert audit.figures
+
+
+@pytest.mark.parametrize("seed", range(TABLES))
+def test_a_false_value_is_found(seed: int, tmp_path: Path) -> None:
+    table, style = drawn(seed)
+    rng = np.random.default_rng(seed)
+    heads = [head.removesuffix(" (%)") for head in table.header]
+    hits = [at for at, head in enumerate(heads) if head.endswith(("@1", "@5", "@10")) and head[0] in "HhAS"]
+    ranked = [at for at, head in enumerate(heads) if head.casefold() == "mrr"]
+    row = table.rows[int(rng.integers(3))]
+    if len(hits) > 1:
+        row[hits[0]], row[hits[-1]] = style.number(0.91), style.number(0.52)
+    elif hits and ranked:
+        row[ranked[0]], row[hits[0]] = style.number(0.06), style.number(0.85)
+    elif table.has_average:
+        table.rows[-1][1] = style.number(0.01)
+    else:
+        pytest.skip("no law binds the metrics of this table")
+    file = table.write(tmp_path)
+    assert audit_table(file).impossible, file.read_text()

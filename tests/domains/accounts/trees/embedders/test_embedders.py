@@ -1,0 +1,293 @@
+"""Every embedder of trees: shapes, seeds, names, options, and points that lie in their space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.domains.accounts.embedders import TREE_EMBEDDERS, TreeEmbedder, tree_embedder
+from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
+from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.geometry import distances
+from equipoise.geometry.spaces import geometry
+from equipoise.metrics.parser import parse_metrics
+
+TRAINED = ("euclidean", "poincare", "lorentz")
+ENGINES = [
+    "numpy",
+    pytest.param("numba", marks=pytest.mark.skipif(not find_spec("numba"), reason="no numba")),
+]
+DISTANCES: dict[str, Callable[..., np.ndarray]] = {
+    "euclidean": distances.euclidean,
+    "poincare": distances.poincare,
+    "lorentz": distances.lorentz,
+}
+
+
+def branching(children: int, levels: int) -> Tree:
+    """A tree in which every inner node has as many children; the root is called r."""
+    nodes, edges, layer = ["r"], [], ["r"]
+    for _ in range(levels):
+        below = [(f"{parent}{child}", parent) for parent in layer for child in range(children)]
+        edges += below
+        layer = [node for node, _ in below]
+        nodes += layer
+    return Tree.of(nodes, edges)
+
+
+def diamond() -> Tree:
+    """Two roots, a node with two parents, and a node alone."""
+    return Tree.of(["a", "b", "c", "d", "alone"], [("c", "a"), ("c", "b"), ("d", "c")])
+
+
+def mean_precision(tree: Tree, vectors: np.ndarray, name: str, relation: str = "closure") -> float:
+    """Mean average precision over the undirected closure or another relation, by sorting every row."""
+    related = np.zeros((len(tree), len(tree)), dtype=bool)
+    below, above = (tree.edges if relation == "parent" else tree.closure()).T
+    related[below, above] = True
+    if relation == "closure":
+        related |= related.T
+    found = []
+    for node in range(len(tree)):
+        order = np.argsort(DISTANCES[name](vectors[node], vectors), kind="stable")
+        hits = related[node, order[order != node]]
+        if hits.any():
+            found.append(np.mean((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits]))
+    return float(np.mean(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TREE_EMBEDDERS)
+def test_every_node_gets_a_point_that_its_geometry_accepts(name: str) -> None:
+    tree = diamond()
+    found = tree_embedder(name).fit(tree, 3)
+    assert found.ids == tree.ids
+    assert found.vectors.shape == (5, 4 if name == "lorentz" else 3)
+    assert found.dim == 3
+    assert found.vectors.dtype == np.float64
+    assert geometry(found.geometry).check(found.vectors).ok
+    assert found.geometry == tree_embedder(name).geometry
+
+
+@pytest.mark.parametrize("name", TREE_EMBEDDERS)
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_points(name: str) -> None:
+    tree = branching(3, 2)
+    first, again, other = (tree_embedder(name).fit(tree, 4, seed) for seed in (1, 1, 2))
+    assert first.vectors.tobytes() == again.vectors.tobytes()
+    assert not np.array_equal(first.vectors, other.vectors)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["poincare", "lorentz"])
+def test_hyperbolic_training_reconstructs_a_tree_in_five_dimensions(name: str, engine: str) -> None:
+    tree = branching(3, 4)
+    found = tree_embedder(name, epochs=60, engine=engine, train_on="closure").fit(tree, 5)
+    assert mean_precision(tree, found.vectors, name) > 0.97
+    assert found.settings["engine"] == engine
+    assert np.mean(found.history[-5:]) < 0.5 * max(found.history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_flat_training_is_far_better_than_chance_and_worse_than_hyperbolic(engine: str) -> None:
+    tree = branching(4, 3)
+    flat = tree_embedder("euclidean", epochs=60, engine=engine, train_on="closure").fit(tree, 3)
+    curved = tree_embedder("lorentz", epochs=60, engine=engine, train_on="closure").fit(tree, 3)
+    chance = mean_precision(tree, tree_embedder("random").fit(tree, 3).vectors, "euclidean")
+    reached = mean_precision(tree, flat.vectors, "euclidean")
+    assert chance + 0.3 < reached < mean_precision(tree, curved.vectors, "lorentz")
+
+
+def test_ball_and_hyperboloid_are_two_pictures_of_the_same_points() -> None:
+    tree = branching(2, 3)
+    ball = tree_embedder("poincare", epochs=5).fit(tree, 3).vectors
+    sheet = tree_embedder("lorentz", epochs=5).fit(tree, 3).vectors
+    np.testing.assert_allclose(distances.ball_to_hyperboloid(ball), sheet, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(deadline=None, max_examples=25)
+@given(
+    rate=st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e100, 1e300]),
+    sharpness=st.sampled_from([1e-3, 1.0, 50.0, 1e9]),
+    name=st.sampled_from(TRAINED),
+    dim=st.integers(1, 4),
+    epochs=st.integers(1, 12),
+    seed=st.integers(0, 5),
+    relation=st.sampled_from(RELATIONS),
+)
+def test_no_rate_leads_out_of_the_space(
+    engine: str, rate: float, sharpness: float, name: str, dim: int, epochs: int, seed: int, relation: str
+) -> None:
+    options = {"rate": rate, "last_rate": rate, "sharpness": sharpness, "epochs": epochs, "engine": engine}
+    found = tree_embedder(name, train_on=relation, **options).fit(diamond(), dim, seed)
+    assert np.isfinite(found.vectors).all()
+    assert np.isfinite(found.history).all()
+    assert geometry(name).check(found.vectors).ok
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("relation", ["parent", "ancestors"])
+def test_training_on_a_relation_serves_that_relation(relation: str, engine: str) -> None:
+    tree = branching(4, 3)
+    asked, usual = (
+        mean_precision(
+            tree,
+            tree_embedder("lorentz", epochs=60, engine=engine, train_on=chosen).fit(tree, 3).vectors,
+            "lorentz",
+            relation,
+        )
+        for chosen in (relation, "closure")
+    )
+    assert 1.0 - asked < 0.5 * (1.0 - usual)
+
+
+@pytest.mark.parametrize("aim", ["uniform", "degree", "depth"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_way_of_drawing_strangers_trains(aim: str, engine: str) -> None:
+    tree = branching(3, 3)
+    found = tree_embedder("lorentz", aim=aim, epochs=40, engine=engine, train_on="closure").fit(tree, 4)
+    assert mean_precision(tree, found.vectors, "lorentz") > 0.9
+
+
+def test_training_ends_once_the_loss_stands_still() -> None:
+    tree = Tree.from_edges([("a", "r"), ("b", "r")])
+    found = tree_embedder("lorentz", epochs=500, patience=5, rate=1e-9, last_rate=1e-9).fit(tree, 2)
+    assert len(found.history) < 500
+    assert len(tree_embedder("lorentz", epochs=50, patience=0, rate=1e-9).fit(tree, 2).history) == 50
+
+
+def test_progress_hears_of_every_epoch() -> None:
+    heard: list[tuple[int, int]] = []
+    tree_embedder("poincare", epochs=3).fit(
+        branching(2, 2), 2, progress=lambda done, total: heard.append((done, total))
+    )
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_tree_without_edges_needs_no_training() -> None:
+    found = tree_embedder("lorentz").fit(Tree.of(["only"], []), 2)
+    assert found.history == ()
+    assert geometry("lorentz").check(found.vectors).ok
+
+
+def test_a_mistyped_embedder_is_offered_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="no tree embedder is called 'lorenz'") as caught:
+        tree_embedder("lorenz")
+    assert caught.value.hint == "did you mean lorentz?"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("lorentz", {"epoch": 3}, "has no option 'epoch'"),
+        ("lorentz", {"rate": -1.0}, "rate is -1.0"),
+        ("lorentz", {"rate": float("nan")}, "rate is nan"),
+        ("euclidean", {"epochs": 0}, "epochs is 0"),
+        ("poincare", {"aim": "width"}, "aim is 'width'"),
+        ("lorentz", {"train_on": "cousins"}, "train_on is 'cousins'"),
+        ("random", {"epochs": 3}, "does not take epochs"),
+        ("combinatorial", {"edge": 0.0}, "edge is 0.0"),
+        ("text:", {}, "names no model"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(name: str, options: dict[str, float], sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        tree_embedder(name, **options)
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2.5])
+def test_a_dimension_is_a_whole_number(dim: int) -> None:
+    with pytest.raises(ParameterError, match=f"dim is {dim}"):
+        tree_embedder("lorentz").fit(diamond(), dim)
+
+
+def test_an_empty_tree_cannot_be_embedded() -> None:
+    with pytest.raises(InputError, match="holds no nodes"):
+        tree_embedder("random").fit(Tree.of([], []), 2)
+
+
+@pytest.mark.slow
+def test_text_embedders_read_the_names() -> None:
+    pytest.importorskip("wordllama")
+    tree = Tree.of([("1", "cash"), ("2", "cash"), ("3", "elephant")], [])
+    found = tree_embedder("text:wordllama").fit(tree, 8)
+    assert isinstance(tree_embedder("text:wordllama"), TreeEmbedder)
+    assert found.vectors.shape == (3, 8)
+    np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
+    with pytest.raises(ParameterError, match="dimensions, and 9999 were asked for"):
+        tree_embedder("text:wordllama").fit(tree, 9999)
+
+
+def test_negatives_under_their_usual_name_are_pointed_to_ours():
+    for name in ("negatives", "num_negatives"):
+        with pytest.raises(ParameterError) as caught:
+            tree_embedder("lorentz", **{name: 10})
+        assert "aim='degree'" in caught.value.hint
+        assert "strangers=16" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "epochs"),
+    [("lorentz", "numba", 1000), ("poincare", "numpy", 300), ("euclidean", "numba", 300)],
+)
+def test_stages_share_more_epochs_than_a_single_descent_has(name: str, engine: str, epochs: int):
+    assert tree_embedder(name, engine=engine).schedule.epochs == epochs
+    assert tree_embedder(name, engine=engine, epochs=7).schedule.epochs == 7
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("count", [7, 15, 31])
+def test_a_small_tree_is_embedded_without_fault_and_nobody_flies_off(count: int, relation: str):
+    small = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 2}") for node in range(1, count)])
+    for seed in range(4):
+        vectors = tree_embedder("lorentz", train_on=relation).fit(small, 3, seed).vectors
+        ranking = reconstruct(small, vectors, "lorentz", relation=relation).ranking
+        assert parse_metrics("MR(filtered)")[0].measure(ranking).value < 1.2
+        assert np.arccosh(vectors[:, 0]).max() < 12.0
+
+
+@pytest.mark.parametrize("option", ["rate", "last_rate", "sharpness"])
+def test_the_smallest_numbers_there_are_train_too(option: str):
+    found = tree_embedder("lorentz", epochs=12, **{option: 5e-324}).fit(branching(3, 3), 3)
+    assert np.isfinite(found.vectors).all()
+
+
+def test_settling_can_be_asked_for_and_left_out():
+    tree = branching(3, 3)
+    plain, settled = (tree_embedder("euclidean", epochs=20, settle=count).fit(tree, 3) for count in (0, 5))
+    assert len(settled.history) == 20
+    assert plain.vectors.tobytes() != settled.vectors.tobytes()
+    with pytest.raises(ParameterError, match="settle is 20"):
+        tree_embedder("lorentz", epochs=20, settle=20)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_settings_of_a_relation_give_way_to_those_that_are_given(name: str, relation: str):
+    usual = tree_embedder(name, train_on=relation).schedule
+    assert usual.train_on == relation
+    changed = tree_embedder(name, train_on=relation, sharpness=5.0, rate=0.7, kin=3).schedule
+    assert (changed.sharpness, changed.rate, changed.kin) == (5.0, 0.7, 3)
+    assert changed.last_rate == usual.last_rate
+
+
+def test_a_name_in_other_letters_is_the_same_embedder():
+    assert tree_embedder(" Lorentz", epochs=2).schedule == tree_embedder("lorentz", epochs=2).schedule
+
+
+def test_a_text_model_is_not_trained():
+    with pytest.raises(ParameterError, match="text:hash embedder does not take train_on"):
+        tree_embedder("text:hash", train_on="parent")
+
+
+def test_a_burn_in_that_leaves_no_epoch_is_refused():
+    with pytest.raises(ParameterError, match="burn_in is 5, and there are 5 epochs in all"):
+        tree_embedder("lorentz", epochs=5, burn_in=5)
+    assert tree_embedder("lorentz", epochs=6, burn_in=5).schedule.burn_in == 5

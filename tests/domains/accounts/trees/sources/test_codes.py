@@ -1,0 +1,76 @@
+"""Trees that are written into account codes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.accounts.trees.files import from_codes, read_codes
+from equipoise.errors import InputError, ParameterError
+
+part = st.text("123456789", min_size=2, max_size=2)
+paths = st.sets(st.lists(part, min_size=1, max_size=4).map(tuple), min_size=1, max_size=15)
+
+
+def test_the_parent_of_a_code_is_what_stands_before_its_last_part():
+    for separator in "-./: ":
+        codes = [separator.join(parts) for parts in (("102",), ("102", "0001"), ("102", "0001", "003"))]
+        assert from_codes(codes).named_edges() == [(codes[1], codes[0]), (codes[2], codes[1])]
+
+
+def test_a_longer_number_is_no_child_of_a_shorter_one():
+    assert len(from_codes(["10", "102", "10-1"]).edges) == 1
+
+
+def test_zeros_at_the_end_only_fill_up():
+    tree = from_codes([("1000", "Assets"), ("1100", "Cash"), ("1110", "Till")], widths=(1, 1, 1, 1))
+    assert tree.named_edges() == [("1100", "1000"), ("1110", "1100")]
+    assert from_codes(["102-0000", "102-0001"]).named_edges() == [("102-0001", "102-0000")]
+    with pytest.raises(InputError, match="the codes 102 and 102-000 name the same place"):
+        from_codes(["102", "102-000"])
+
+
+def test_a_group_that_is_not_listed_is_passed_over_added_or_refused():
+    codes = ["102", "102-0001-003"]
+    assert from_codes(codes).named_edges() == [("102-0001-003", "102")]
+    added = from_codes(codes, missing="add")
+    assert set(added.named_edges()) == {("102-0001", "102"), ("102-0001-003", "102-0001")}
+    with pytest.raises(InputError, match="directly above 102-0001-003 is not listed"):
+        from_codes(codes, missing="refuse")
+    assert from_codes(["123"], widths=(1, 1, 1), missing="add").ids == ("123", "1", "12")
+
+
+@given(paths)
+def test_added_groups_make_every_prefix_a_node(listed):
+    tree = from_codes(["-".join(path) for path in sorted(listed)], missing="add")
+    prefixes = {path[:size] for path in listed for size in range(1, len(path) + 1)}
+    assert set(tree.ids) == {"-".join(path) for path in prefixes}
+    assert set(tree.named_edges()) == {("-".join(path), "-".join(path[:-1])) for path in prefixes if path[1:]}
+
+
+@given(paths)
+def test_separators_and_widths_read_the_same_tree(listed):
+    ordered = sorted(listed)
+    separated = from_codes(["-".join(path) for path in ordered])
+    fixed = from_codes(["".join(path) for path in ordered], widths=(2, 2, 2, 2))
+    assert (separated.edges == fixed.edges).all()
+
+
+def test_codes_that_cannot_be_cut_say_so():
+    with pytest.raises(InputError, match="the code 12345 has 5 characters, not 1 or 2 or 4"):
+        from_codes(["12345"], widths=(1, 1, 2))
+    with pytest.raises(ParameterError, match="widths"):
+        from_codes(["12"], widths=(2, 0))
+    with pytest.raises(InputError, match="has no letters or digits"):
+        from_codes(["--"])
+    with pytest.raises(ParameterError, match="missing is 'maybe'"):
+        from_codes(["1"], missing="maybe")
+
+
+def test_codes_are_read_from_tables_and_plain_texts(file):
+    table = read_codes(file("code,name\n1,Assets\n1.1,Cash\n", "codes.csv"))
+    assert table.names == ("Assets", "Cash")
+    assert table.named_edges() == read_codes(file("1\n\n1.1\n", "codes.txt")).named_edges() == [("1.1", "1")]
+    with pytest.raises(InputError, match="no column of codes"):
+        read_codes(file("number\n1\n", "codes.csv"))

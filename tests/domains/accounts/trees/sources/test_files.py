@@ -1,0 +1,228 @@
+"""Trees from tables, edges, JSON, NetworkX and OBO files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.accounts.trees.files import read_edges, read_json, read_table, tree_from_closure
+from equipoise.domains.accounts.trees.formats import from_networkx, read_obo_tree
+from equipoise.domains.accounts.trees.read import read_tree
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
+
+EXPECTED = Tree.of(
+    [("1", "Assets"), ("11", "Cash"), ("111", "Till")], [("11", "1"), ("111", "11")], source="expected"
+).fingerprint
+
+
+def test_a_table_is_a_row_a_node_whatever_its_columns_are_called(file):
+    for header in ("id,parent,name", "Account,Parent Account,Title", "code,parent_code,label"):
+        tree = read_table(file(f"{header}\n1,,Assets\n11,1,Cash\n111,11,Till\n", "chart.csv"))
+        assert tree.fingerprint == EXPECTED
+    tree = read_table(
+        file("nr\tabove\twhat\n1\t\tAssets\n11\t1\tCash\n111\t11\tTill\n", "chart.tsv"),
+        id="nr",
+        parent="above",
+        name="what",
+    )
+    assert tree.fingerprint == EXPECTED
+
+
+def test_names_may_be_missing(file):
+    assert read_table(file("id,parent\na,\nb,a\n", "chart.csv")).names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "sentence", "excerpt"),
+    [
+        ("a,\nb,a\na,b\n", DuplicateError, "has the id a twice", ["2 | a,", "4 | a,b"]),
+        ("a,\nb,x\n", InputError, "the parent of b is 'x'", ["3 | b,x"]),
+        ("a,\nb,b\n", InputError, "b is its own parent", ["3 | b,b"]),
+        ("a,b\nb,a\n", InputError, "a cycle of 2 nodes: a -> b -> a", ["2 | a,b", "3 | b,a"]),
+        ("a,\n,a\n", FormatError, "line 3 has no id", ["3 | ,a"]),
+    ],
+)
+def test_an_error_in_a_table_shows_its_lines(file, rows, kind, sentence, excerpt):
+    with pytest.raises(kind) as caught:
+        read_table(file(f"id,parent\n{rows}", "chart.csv"))
+    assert sentence in str(caught.value)
+    assert caught.value.excerpt.splitlines() == excerpt
+
+
+def test_a_table_without_parents_or_with_a_mistyped_column_says_so(file):
+    with pytest.raises(FormatError, match="no column of parents: it has id, name"):
+        read_table(file("id,name\n1,Assets\n", "chart.csv"))
+    with pytest.raises(FormatError) as caught:
+        read_table(file("id,parent\n1,\n", "chart.csv"), parent="parents")
+    assert caught.value.hint == "did you mean parent?"
+
+
+def test_records_may_leave_out_what_they_have_nothing_to_say_of(file):
+    records = [{"id": "a"}, {"id": "b", "parent": "a", "name": "B"}]
+    for text, name in ((json.dumps(records), "a.json"), ("\n".join(map(json.dumps, records)), "a.jsonl")):
+        tree = read_tree(file(text, name))
+        assert (tree.named_edges(), tree.names) == ([("b", "a")], ("a", "B"))
+    with pytest.raises(FormatError, match="row 1 has no id"):
+        read_json(file('[{"name": "A"}, {"id": "b", "parent": "a"}]', "a.json"))
+
+
+def test_semicolons_and_tabs_separate_a_table_without_commas_in_its_header(file):
+    for mark in (";", "\t"):
+        lines = ["id,parent,name", "1,,Assets", "11,1,Cash", "111,11,Till"]
+        text = "\n".join(line.replace(",", mark) for line in lines)
+        assert read_table(file(text, "chart.csv")).fingerprint == EXPECTED
+        assert read_tree(file(text, "chart.csv")).fingerprint == EXPECTED
+        assert read_tree(file(text, "chart.txt")).fingerprint == EXPECTED
+
+
+def test_a_first_line_that_may_be_a_header_is_told(file):
+    text = "Konto,Oberkonto\nb,a\nc,a\n"
+    tree = read_edges(file(text, "edges.csv"))
+    assert tree.source.endswith("edges.csv (line 1 was read as an edge: Konto -> Oberkonto)")
+    for sure in ("child,parent\nx,y\nb,a\n", "b,a\nc,a\n", "b,a\n"):
+        assert read_edges(file(sure, "edges.csv")).source.endswith("edges.csv")
+
+
+def test_edges_are_read_with_and_without_header_and_weight(file):
+    for text in ("b,a\nc,b\n", "child,parent\nb,a\nc,b\n", "id1,id2,weight\nb,a,1\nc,b,1\n"):
+        tree = read_edges(file(text, "edges.csv"))
+        assert tree.named_edges() == [("b", "a"), ("c", "b")]
+    assert read_edges(file("parent\tchild\na\tb\n", "edges.tsv")).named_edges() == [("b", "a")]
+
+
+def test_a_closure_file_gives_the_tree_that_it_is_the_closure_of(file):
+    text = "id1,id2,weight\nc,b,1\nc,a,1\nb,a,1\n"
+    tree = read_edges(file(text, "closure.csv"), closure=True)
+    assert tree.named_edges() == [("c", "b"), ("b", "a")]
+    assert len(tree.closure()) == 3
+
+
+def test_closed_pairs_are_known_as_a_closure_and_it_is_said(file):
+    text = "c,b\nc,a\nb,a\n"
+    found = read_edges(file(text, "closure.csv"))
+    assert found.named_edges() == [("c", "b"), ("b", "a")]
+    assert found.source.endswith("closure.csv (read as a closure)")
+    assert len(read_edges(file(text, "closure.csv"), closure=False).edges) == 3
+
+
+@given(st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] > pair[1]), min_size=1))
+def test_edges_are_a_closure_only_where_nothing_is_missing_and_something_follows(pairs):
+    graph = nx.DiGraph((str(low), str(high)) for low, high in pairs)
+    closed = set(nx.transitive_closure_dag(graph).edges) == set(graph.edges)
+    follows = set(nx.transitive_reduction(graph).edges) != set(graph.edges)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "edges.csv"
+        path.write_text("child,parent\n" + "".join(f"{low},{high}\n" for low, high in graph.edges))
+        said = read_edges(path).source.endswith("(read as a closure)")
+    assert said == (closed and follows)
+
+
+@given(st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] > pair[1]), min_size=1))
+def test_a_closure_is_reduced_as_networkx_reduces_it(pairs):
+    graph = nx.transitive_closure_dag(nx.DiGraph((str(low), str(high)) for low, high in pairs))
+    tree = tree_from_closure(list(graph.edges), "closure")
+    assert set(tree.named_edges()) == set(nx.transitive_reduction(graph).edges)
+    assert {(tree.ids[low], tree.ids[high]) for low, high in tree.closure()} == set(graph.edges)
+
+
+def test_pairs_that_are_not_closed_are_refused_with_an_example(file):
+    with pytest.raises(InputError, match="it has c -> b -> a, but not c -> a, and 1 such pairs"):
+        read_edges(file("c,b\nb,a\n", "closure.csv"), closure=True)
+
+
+def test_json_is_nested_or_flat(file):
+    nested = {"id": 1, "name": "Assets", "children": [{"id": 11, "name": "Cash", "children": []}]}
+    nested["children"][0]["children"].append({"id": 111, "name": "Till"})
+    flat = [
+        {"id": 1, "parent": None, "name": "Assets"},
+        {"id": 11, "parent": 1, "name": "Cash"},
+        {"id": 111, "parent": 11, "name": "Till"},
+    ]
+    for value in (nested, [nested], flat):
+        assert read_json(file(json.dumps(value), "chart.json")).fingerprint == EXPECTED
+
+
+def test_nested_objects_without_ids_are_known_by_the_way_to_them(file):
+    value = [
+        {"name": "Shop", "children": [{"name": "Cash"}]},
+        {"name": "Stall", "children": [{"name": "Cash"}]},
+    ]
+    tree = read_json(file(json.dumps(value), "chart.json"))
+    assert tree.ids == ("Shop", "Shop / Cash", "Stall", "Stall / Cash")
+    assert tree.names == ("Shop", "Cash", "Stall", "Cash")
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"name": "a"}, "one JSON object without 'children'"),
+        ({"name": "a", "children": {}}, None),
+        ({"name": "a", "children": "b"}, "the children of 'a' are no list"),
+        ({"name": "a", "children": ["b"]}, "has 'b' below 'a', which is no JSON object"),
+        ({"children": []}, "an object at the top with neither id nor name"),
+        ([1, 2], "no list of objects"),
+    ],
+)
+def test_json_that_is_no_tree_says_why(file, value, sentence):
+    path = file(json.dumps(value), "chart.json")
+    if sentence is None:
+        assert len(read_json(path)) == 1
+        return
+    with pytest.raises(FormatError, match=sentence):
+        read_json(path)
+
+
+def test_a_networkx_graph_leads_down_or_up():
+    down = nx.balanced_tree(2, 2, create_using=nx.DiGraph)
+    tree = from_networkx(down)
+    assert [tree.ids[root] for root in tree.roots] == ["0"]
+    assert from_networkx(down.reverse(), direction="up").fingerprint == tree.fingerprint
+    assert from_networkx(down, direction="up").roots.tolist() == tree.leaves.tolist()
+    down.nodes[0]["name"] = "the top"
+    assert from_networkx(down).names[0] == "the top"
+
+
+def test_a_networkx_graph_without_a_direction_is_refused():
+    with pytest.raises(InputError, match="no directions"):
+        from_networkx(nx.path_graph(3))
+    with pytest.raises(UnknownNameError, match="no direction is called 'sideways'"):
+        from_networkx(nx.DiGraph([(1, 2)]), direction="sideways")
+    with pytest.raises(DuplicateError, match="the id 1 twice"):
+        from_networkx(nx.DiGraph([(1, "1")]))
+
+
+def test_an_ontology_is_its_is_a_relation_without_obsolete_terms(tmp_path):
+    text = """format-version: 1.2
+
+[Term]
+id: X:1
+name: thing
+
+[Term]
+id: X:2
+name: part
+is_a: X:1 ! thing
+
+[Term]
+id: X:3
+name: both
+is_a: X:1
+is_a: X:2
+
+[Term]
+id: X:4
+name: old
+is_obsolete: true
+"""
+    (tmp_path / "x.obo.gz").write_bytes(gzip.compress(text.encode()))
+    tree = read_obo_tree(tmp_path / "x.obo.gz")
+    assert tree.names == ("thing", "part", "both")
+    assert set(tree.named_edges()) == {("X:2", "X:1"), ("X:3", "X:1"), ("X:3", "X:2")}

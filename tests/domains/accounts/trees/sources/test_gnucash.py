@@ -1,0 +1,106 @@
+"""GnuCash: books in XML and SQLite, and the templates that come with the program."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from equipoise.domains.accounts.trees.formats import read_gnucash
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import DuplicateError, FormatError, InputError
+
+TEMPLATES = Path("/usr/share/gnucash/accounts")
+
+ROWS = [
+    ("root", "", "Root Account", "ROOT"),
+    ("a", "root", "Assets", "ASSET"),
+    ("c", "a", "Cash & coins", "CASH"),
+    ("e", "root", "Expenses", "EXPENSE"),
+]
+SCHEDULED = [("troot", "", "Template Root", "ROOT"), ("t", "troot", "Monthly rent", "BANK")]
+
+
+def element(row: tuple[str, str, str, str]) -> str:
+    guid, parent, name, kind = row
+    above = f'<act:parent type="guid">{parent}</act:parent>' if parent else ""
+    return (
+        f'<gnc:account version="2.0.0"><act:name>{name.replace("&", "&amp;")}</act:name>'
+        f'<act:id type="guid">{guid}</act:id><act:type>{kind}</act:type>{above}</gnc:account>'
+    )
+
+
+def book() -> bytes:
+    return (
+        '<?xml version="1.0" encoding="utf-8" ?>\n<gnc-v2 xmlns:gnc="http://www.gnucash.org/XML/gnc" '
+        'xmlns:act="http://www.gnucash.org/XML/act"><gnc:book version="2.0.0">'
+        + "".join(map(element, ROWS))
+        + "<gnc:template-transactions>"
+        + "".join(map(element, SCHEDULED))
+        + "</gnc:template-transactions></gnc:book></gnc-v2>"
+    ).encode()
+
+
+def database(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid)")
+        connection.execute("CREATE TABLE books (guid, root_account_guid, root_template_guid)")
+        connection.execute("CREATE TABLE commodities (guid)")
+        connection.execute("INSERT INTO books VALUES ('b', 'root', 'troot')")
+        connection.executemany(
+            "INSERT INTO accounts (guid, parent_guid, name, account_type) VALUES (?, ?, ?, ?)",
+            [(guid, parent or None, name, kind) for guid, parent, name, kind in ROWS + SCHEDULED],
+        )
+    return path
+
+
+def test_xml_gzip_and_sqlite_hold_the_same_accounts_without_root_and_templates(tmp_path):
+    plain, packed = tmp_path / "plain.gnucash", tmp_path / "packed.gnucash"
+    plain.write_bytes(book())
+    packed.write_bytes(gzip.compress(book()))
+    expected = Tree.of([("a", "Assets"), ("c", "Cash & coins"), ("e", "Expenses")], [("c", "a")])
+    for path in (plain, packed, database(tmp_path / "books.gnucash")):
+        assert read_gnucash(path).fingerprint == expected.fingerprint
+
+
+def test_what_is_no_gnucash_file_is_refused(tmp_path):
+    path = tmp_path / "books.gnucash"
+    path.write_text("<html></html>")
+    with pytest.raises(FormatError, match="no GnuCash accounts"):
+        read_gnucash(path)
+    path.write_text("<gnc-v2>")
+    with pytest.raises(FormatError, match="no GnuCash XML"):
+        read_gnucash(path)
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE other (id)")
+    with pytest.raises(FormatError, match="no such table: accounts"):
+        read_gnucash(path)
+    with pytest.raises(InputError, match="there is no file"):
+        read_gnucash(tmp_path / "absent.gnucash")
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="gnucash-common is not installed")
+def test_the_templates_of_gnucash_are_trees_with_several_roots():
+    tree = read_gnucash(TEMPLATES / "C" / "acctchrt_common.gnucash-xea")
+    assert {"Assets", "Liabilities", "Income", "Expenses", "Equity"} == {tree.names[root] for root in tree.roots}
+    assert "Checking Account" in tree.names
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="gnucash-common is not installed")
+@pytest.mark.parametrize("language", ["de_DE", "ja", "he"])
+def test_templates_of_other_languages_are_read(language):
+    paths = sorted((TEMPLATES / language).glob("*.gnucash-xea"))
+    assert paths
+    for path in paths:
+        tree = read_gnucash(path)
+        assert len(tree.edges) == len(tree) - len(tree.roots)
+
+
+@pytest.mark.skipif(not TEMPLATES.is_dir(), reason="gnucash-common is not installed")
+def test_a_template_with_the_same_id_twice_is_refused():
+    with pytest.raises(DuplicateError, match="has the id 2ff007a389bd23d8970afeba2d58c9a8 twice"):
+        read_gnucash(TEMPLATES / "es_MX" / "acctchrt_common.gnucash-xea")

@@ -1,0 +1,69 @@
+"""The five scores are what their source writes, and unknown where a part is."""
+
+from collections.abc import Callable
+from math import isnan, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.concepts.scores import CONCEPT_SCORES, ScoreTerm, interpret_score
+from equipoise.stats.intervals import Interval
+
+FORMULAS: dict[str, Callable[..., float]] = {
+    "similarity": lambda accuracy, correlation, mae: accuracy * 0.4 + correlation * 0.4 + (1 - mae) * 0.2,
+    "clustering": lambda silhouette, coherence, separation: silhouette * 0.5 + coherence * 0.3 + separation * 0.2,
+    "entities": lambda silhouette, similarity: silhouette * 0.6 + similarity * 0.4,
+    "relations": lambda coherence, density, clustering: coherence * 0.4 + min(density, 0.5) * 0.3 + clustering * 0.3,
+    "quality": lambda diversity, variance, ratio: diversity * 0.4 + min(variance, 1.0) * 0.3 + min(ratio, 1.0) * 0.3,
+}
+numbers = st.floats(-1, 3, allow_nan=False)
+
+
+@pytest.mark.parametrize("task", CONCEPT_SCORES)
+@given(data=st.data())
+def test_a_score_is_the_formula_of_the_source(task: str, data: st.DataObject) -> None:
+    blend = CONCEPT_SCORES[task]
+    values = [data.draw(numbers) for _ in blend.terms]
+    found = blend.value({term.part: value for term, value in zip(blend.terms, values, strict=True)})
+    assert found == pytest.approx(FORMULAS[task](*values))
+
+
+@pytest.mark.parametrize("task", CONCEPT_SCORES)
+def test_an_unknown_part_leaves_the_score_unknown_and_never_zero(task: str) -> None:
+    blend = CONCEPT_SCORES[task]
+    for lacking in blend.terms:
+        parts = {term.part: 0.5 for term in blend.terms}
+        assert isnan(blend.value({**parts, lacking.part: nan}))
+        del parts[lacking.part]
+        assert isnan(blend.value(parts))
+
+
+def test_names_are_those_of_the_source_and_weights_add_up_to_one() -> None:
+    assert [blend.name for blend in CONCEPT_SCORES.values()] == [
+        "semantic_similarity_score",
+        "clustering_score",
+        "entity_recognition_score",
+        "knowledge_graph_score",
+        "embedding_quality_score",
+    ]
+    for blend in CONCEPT_SCORES.values():
+        assert sum(term.weight for term in blend.terms) == pytest.approx(1.0)
+
+
+def test_a_capped_part_that_is_unknown_is_not_the_cap() -> None:
+    assert isnan(ScoreTerm("density", 0.3, cap=0.5).entering(nan))
+
+
+@pytest.mark.parametrize(
+    ("score", "word"),
+    [(-0.2, "poor"), (0.29, "poor"), (0.3, "moderate"), (0.5, "good"), (0.69, "good"), (0.7, "excellent")],
+)
+def test_readings_have_the_limits_of_the_source(score: float, word: str) -> None:
+    assert interpret_score(score) == word
+
+
+def test_an_interval_over_a_limit_gives_both_words() -> None:
+    assert interpret_score(0.45, Interval(0.2, 0.72)) == "poor to excellent"
+    assert interpret_score(0.45, Interval.unknown("one unit")) == "moderate"
+    assert interpret_score(nan) == "n/a"

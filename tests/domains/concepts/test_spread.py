@@ -1,0 +1,93 @@
+"""Redrawn units give the standard error that theory gives, and errors of models pair."""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+
+from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
+from equipoise.domains.concepts.scores import ConceptScore, ScoreTerm
+from equipoise.domains.concepts.tasks import observe_clustering
+from equipoise.domains.concepts.uncertainty import (
+    BootstrapErrors,
+    ResamplingPlan,
+    bootstrap_score,
+    combine_errors,
+    score_task,
+)
+from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, SubsampleFractions
+
+pytestmark = pytest.mark.slow
+
+MEAN = ConceptScore("mean_score", "mean", "Mean", "numbers", "", "", "", (ScoreTerm("mean", 1.0),))
+
+
+def sampling(values: np.ndarray, shares: SubsampleFractions) -> ResamplingPlan:
+    return ResamplingPlan("numbers", len(values), shares, lambda rows: {"mean": float(values[rows].mean())})
+
+
+@pytest.mark.parametrize("shares", [HALF_SAMPLES, WITH_REPLACEMENT])
+def test_the_error_of_a_mean_is_its_standard_error(shares: SubsampleFractions) -> None:
+    values = np.random.default_rng(1).normal(size=80)
+    spread, parts = bootstrap_score(MEAN, sampling(values, shares), resamples=4000, seed=0)
+    known = values.std(ddof=1) / sqrt(len(values))
+    assert spread.standard_error == pytest.approx(known, rel=0.05)
+    assert parts["mean"].standard_error == spread.standard_error
+
+
+def test_the_same_seed_draws_the_same_units_for_every_model() -> None:
+    values = np.random.default_rng(2).normal(size=40)
+    one, _ = bootstrap_score(MEAN, sampling(values, HALF_SAMPLES), resamples=50, seed=3)
+    other, _ = bootstrap_score(MEAN, sampling(values + 5.0, HALF_SAMPLES), resamples=50, seed=3)
+    assert one.minus(other).errors == pytest.approx(np.zeros(50), abs=1e-12)
+
+
+def test_a_constant_difference_without_spread_has_no_p_and_no_difference_has_one() -> None:
+    flat = BootstrapErrors(np.zeros(20), 30.0)
+    assert isnan(flat.p(0.3))
+    assert flat.p(0.0) == 1.0
+    assert flat.interval(0.3).reason == "every resample gives the same value"
+
+
+def test_p_agrees_with_the_interval() -> None:
+    spread = BootstrapErrors(np.random.default_rng(4).normal(scale=0.1, size=300), 40.0)
+    edge = spread.interval(0.0).high
+    assert spread.p(edge) == pytest.approx(0.05)
+    assert spread.p(edge * 1.2) < 0.05 < spread.p(edge * 0.8)
+
+
+def test_few_units_and_undefined_redraws_give_reasons_instead_of_intervals() -> None:
+    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), resamples=20, seed=0)
+    assert few.interval(1.0).reason == "3 numbers are too few to resample"
+    lost = ResamplingPlan("numbers", 9, HALF_SAMPLES, lambda rows: {"mean": float("nan") if 0 in rows else 1.0})
+    spread, _ = bootstrap_score(MEAN, lost, resamples=40, seed=0)
+    assert spread.interval(1.0).reason == "undefined in too many resamples"
+    assert combine_errors([few, spread], [0.5, 0.5]).reason
+
+
+def test_the_error_of_a_weighted_sum_adds_variances() -> None:
+    rng = np.random.default_rng(5)
+    one, other = (BootstrapErrors(rng.normal(scale=scale, size=20_000), 30.0) for scale in (0.1, 0.2))
+    both = combine_errors([one, other], [0.25, 0.75])
+    assert both.standard_error == pytest.approx(sqrt((0.25 * 0.1) ** 2 + (0.75 * 0.2) ** 2), rel=0.03)
+    assert 30 <= both.degrees <= 60
+
+
+def test_one_unit_is_told_in_the_singular() -> None:
+    for unit, told in (("sentences", "1 sentence is"), ("entities", "1 entity is")):
+        assert ResamplingPlan(unit, 1).counted == told
+
+
+def test_clustering_scores_of_random_vectors_stray_as_much_as_their_intervals_say() -> None:
+    """Models that know nothing: how far their scores lie apart, and the error that each expects."""
+    pytest.importorskip("sklearn")
+    clusters = tuple(ConceptCluster(f"c{own}", tuple(f"{own} {at}" for at in range(6))) for own in range(6))
+    rng = np.random.default_rng(0)
+    scores, errors = [], []
+    for _ in range(6):
+        vectors = rng.normal(size=(36, 12))
+        observed = observe_clustering(lambda texts, own=vectors: own, ConceptSet("f", clusters=clusters), "m", 0)
+        measured = score_task(observed, resamples=20)
+        scores.append(measured.value)
+        errors.append(measured.spread.standard_error)
+    assert 0.6 < np.mean(errors) / np.std(scores, ddof=1) < 1.7

@@ -1,0 +1,120 @@
+"""What an evaluation leaves on disk serves the other commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.domains.concepts.charts import concept_charts
+from equipoise.domains.concepts.experiment import evaluate_concepts
+from equipoise.domains.concepts.results import ConceptEvaluation
+from equipoise.domains.concepts.store import refuse_unwritable
+from equipoise.errors import StoreError
+from equipoise.runs.compare import compare
+from equipoise.runs.store import find_runs, load_run
+
+pytestmark = pytest.mark.slow
+
+pytest.importorskip("sklearn")
+
+MODELS = ["hash,dim=48", "hash,dim=96"]
+QUICK: dict[str, Any] = {"cache": False, "resamples": 40}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConceptEvaluation, Path]:
+    folder = tmp_path_factory.mktemp("results")
+    return evaluate_concepts(MODELS, output=folder, tasks=["similarity", "clustering", "quality"], **QUICK), folder
+
+
+def test_every_kind_of_evidence_has_a_run_a_model(found: tuple[ConceptEvaluation, Path]) -> None:
+    evidence = {path.parent.name for path in find_runs(found[1])}
+    assert evidence == {"similarity", "clustering", "clusters-found", "clusters-true", "quality"}
+    assert len(find_runs(found[1])) == 2 * len(evidence)
+
+
+def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
+    found: tuple[ConceptEvaluation, Path],
+) -> None:
+    runs = [load_run(path).result for path in find_runs(found[1] / "runs" / "similarity")]
+    comparison = compare(runs, primary="semantic_similarity_score")
+    contrast = comparison.contrast(*MODELS)
+    own = found[0].standings[0].contrast(*MODELS)
+    assert contrast.difference == pytest.approx(own.difference)
+    assert contrast.interval.low == pytest.approx(own.interval.low)
+    assert contrast.p == pytest.approx(own.p)
+    assert not contrast.reason
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_stored_runs_have_the_bands_of_the_report(found: tuple[ConceptEvaluation, Path], place: int) -> None:
+    standing = found[0].standings[place]
+    evidence = ("similarity", "clustering", "quality")[place]
+    runs = [load_run(path).result for path in find_runs(found[1] / "runs" / evidence)]
+    comparison = compare(runs, primary=standing.score)
+    assert dict(comparison.bands) == dict(standing.letters)
+
+
+def test_agreements_with_the_true_clusters_can_be_compared(found: tuple[ConceptEvaluation, Path]) -> None:
+    runs = [load_run(path).result for path in find_runs(found[1] / "runs" / "clusters-found")]
+    assert compare(runs, primary="ARI").ranks.keys() == set(MODELS)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(StoreError, match="nothing can be written to"):
+        refuse_unwritable(tmp_path / "taken" / "below")
+
+
+def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation, Path]) -> None:
+    content = json.loads((found[1] / "results.json").read_text())
+    own = content["models"]["hash,dim=48"]["scores"]
+    assert own["clustering_score"] == pytest.approx(found[0]["hash,dim=48"]["clustering_score"].value)
+    similarity = content["scores"][0]
+    assert similarity["formula"] == "0.4 x accuracy + 0.4 x correlation + 0.2 x (1 - mae)"
+    assert set(similarity["models"]["hash,dim=48"]["parts"]) == {"accuracy", "correlation", "mae"}
+    assert {each["use"] for each in content["recommendations"]} == {
+        "Semantic Similarity Tasks",
+        "Concept Clustering",
+    }
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(StoreError, match="is a file, where a folder should be"):
+        evaluate_concepts(MODELS, output=tmp_path / "taken", tasks=["quality"], **QUICK)
+
+
+def test_there_is_a_chart_of_every_kind(found: tuple[ConceptEvaluation, Path]) -> None:
+    names = [chart.name for chart in concept_charts(found[0])]
+    assert names == [
+        "five-scores",
+        "similarity-hash-dim-48",
+        "similarity-hash-dim-96",
+        "cosines",
+        "map-hash-dim-48",
+        "map-hash-dim-96",
+    ]
+
+
+def test_the_map_prints_how_much_of_the_neighbourhoods_it_keeps(
+    found: tuple[ConceptEvaluation, Path],
+) -> None:
+    drawn = next(chart for chart in concept_charts(found[0]) if chart.name.startswith("map"))
+    printed = " ".join(drawn.spec["title"]["subtitle"])
+    assert "of the 5 nearest neighbours" in printed
+    assert printed in drawn.description
+
+
+def test_charts_are_written_as_svg_and_png(found: tuple[ConceptEvaluation, Path], tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    files = found[0].draw(tmp_path)
+    assert len(files) == 2 * len(concept_charts(found[0]))
+    assert all(file.stat().st_size > 1000 for file in files)
+
+
+def test_every_finding_is_in_a_run_directory(found: tuple[ConceptEvaluation, Path]) -> None:
+    stored = {each for path in find_runs(found[1]) for each in load_run(path).result.findings}
+    assert found[0].findings
+    assert set(found[0].findings) <= stored

@@ -1,0 +1,124 @@
+"""The evaluator by the source's names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.fair.compat import BinaryEvaluator, EvaluationScore
+from equipoise.domains.fair.questions import check_questions
+from equipoise.errors import (
+    EquipoiseError,
+    FormatError,
+    InputError,
+    ParameterError,
+    ShapeError,
+    UnknownNameError,
+)
+
+CHUNKS = ["France is a country. Paris is its capital.", "It grew by 165%."]
+
+
+def test_the_example_of_the_source_works():
+    score = BinaryEvaluator().evaluate(
+        question="What is the capital?", expected_answer="Paris", retrieved_chunks=CHUNKS
+    )
+    assert score.score == 1.0
+    assert score
+    assert score.explanation == "the answer is in the first 1 of 2 chunks"
+    assert score.retrieved_chunks == tuple(CHUNKS)
+
+
+def test_an_answer_inside_another_number_is_not_found_unless_the_source_is_asked():
+    assert not BinaryEvaluator().evaluate("How much?", "65%", CHUNKS)
+    assert BinaryEvaluator(matcher="source").evaluate("How much?", "65%", CHUNKS)
+
+
+def test_an_answer_across_two_chunks_counts_only_for_the_source():
+    chunks = ["dark rye", "bread rolls"]
+    assert not BinaryEvaluator().evaluate("?", "rye bread", chunks)
+    score = BinaryEvaluator(matcher="source").evaluate("?", "rye bread", chunks)
+    assert score.explanation == "the answer is in the first 2 of 2 chunks"
+
+
+def test_nothing_retrieved_scores_nothing():
+    score = BinaryEvaluator().evaluate("?", "rye", [])
+    assert (score.score, bool(score), score.explanation) == (0.0, False, "nothing was retrieved")
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "chunk", "held"),
+    [
+        ({"case_sensitive": True}, "paris", "Paris", False),
+        ({"case_sensitive": True}, "Paris", "Paris", True),
+        ({"normalize_whitespace": False}, "a b", "a  b", False),
+        ({"fuzzy_word_match": True}, "one two three four five", "five four three one", True),
+        (
+            {"fuzzy_word_match": True, "partial_match_threshold": 0.9},
+            "one two three four five",
+            "five four three",
+            False,
+        ),
+        ({}, "$5", "costs 5 dollars", False),
+        ({"normalize_currency": True}, "$5", "costs 5 dollars", True),
+    ],
+)
+def test_the_options_of_the_source_mean_what_they_say(options, answer, chunk, held):
+    assert bool(BinaryEvaluator(**options).evaluate("?", answer, [chunk])) is held
+
+
+def test_a_partial_match_of_the_source_is_scored_by_its_share():
+    score = BinaryEvaluator(matcher="source").evaluate("?", "one two three four five", ["two three", "one four"])
+    assert score.score == 0.8
+    assert score.explanation == "the chunks have 80% of the answer's words"
+
+
+TEXT = st.text("ab $5®s ", max_size=12)
+
+
+@pytest.mark.engines("embedding_eval")
+@given(TEXT.filter(lambda text: text.strip()), st.lists(TEXT, max_size=4), st.booleans(), st.booleans())
+def test_the_rule_of_the_source_gives_the_scores_of_the_real_package(answer, chunks, fuzzy, currency):
+    pytest.importorskip("embedding_eval.evaluation")
+    from embedding_eval.evaluation.evaluators import BinaryEvaluator as Real
+
+    usual = Real().evaluate("?", answer, chunks)
+    ours = BinaryEvaluator(matcher="source").evaluate("?", answer, chunks)
+    assert (ours.score, bool(ours)) == (usual.score, bool(usual))
+    options = {"fuzzy_word_match": fuzzy, "normalize_currency": currency}
+    chosen = BinaryEvaluator(matcher="source", **options).evaluate("?", answer, chunks)
+    assert chosen.score == Real(**options).evaluate("?", answer, chunks).score
+
+
+def test_a_batch_scores_each_question_with_its_own_chunks():
+    pairs = [{"question": "a?", "answer": "rye"}, {"question": "b?", "answer": "oat", "id": "o"}]
+    scores = BinaryEvaluator().evaluate_batch(pairs, [["rye"], ["rye"]])
+    assert [(each.qa_pair_id, each.score) for each in scores] == [("q1", 1.0), ("o", 0.0)]
+    assert BinaryEvaluator().evaluate_batch(check_questions(pairs), [["rye"], ["rye"]]) == scores
+
+
+def test_a_score_from_one_half_on_is_true():
+    assert EvaluationScore(0.5, "half")
+    assert not EvaluationScore(0.49, "less")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "fact"),
+    [
+        (lambda: BinaryEvaluator(matcher="sauce"), UnknownNameError, "no matcher is called 'sauce'"),
+        (lambda: BinaryEvaluator(partial_match_threshold=80), ParameterError, "share from 0 to 1"),
+        (lambda: BinaryEvaluator().evaluate("?", " ", ["a"]), InputError, "expected answer is empty"),
+        (lambda: BinaryEvaluator().evaluate("?", None, ["a"]), InputError, "expected answer is empty"),
+        (lambda: BinaryEvaluator().evaluate("?", "a", "a text"), InputError, "not a list"),
+        (lambda: BinaryEvaluator().evaluate("?", "a", ["a", None]), InputError, "chunk 2 is a NoneType"),
+        (lambda: BinaryEvaluator().evaluate_batch([{"question": "?"}], [[]]), FormatError, "no key 'answer'"),
+        (
+            lambda: BinaryEvaluator().evaluate_batch([{"question": "?", "answer": "a"}], []),
+            ShapeError,
+            "1 questions and 0 lists",
+        ),
+    ],
+)
+def test_wrong_input_is_explained(call, kind, fact):
+    assert issubclass(kind, EquipoiseError)
+    with pytest.raises(kind, match=fact):
+        call()

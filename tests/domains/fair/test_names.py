@@ -1,0 +1,125 @@
+"""The names of the source, where a user of it looks for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embedding_server import DIMS, serving, vector
+from equipoise.domains.fair import api
+from equipoise.domains.fair.compat import _EmbeddingEvalEmbedder
+from equipoise.errors import ParameterError
+from equipoise.models.backends.model_files import find_packaged_model, is_installed
+from equipoise.models.embedder import Embedder
+from fair_sample import document, pairs
+from marked import marked
+
+NAMES = [
+    "run_fair_comparison",
+    "optimize_model",
+    "validate_fixture",
+    "BinaryEvaluator",
+    "FixedSizeChunker",
+    "InMemoryVectorStore",
+    "SentenceTransformerEmbedding",
+    "OpenAIEmbedding",
+    "OptimizationResult",
+]
+
+
+def test_every_name_is_there_and_an_unknown_one_is_not() -> None:
+    assert set(NAMES) == set(api.__all__)
+    assert all(getattr(api, name).__name__ == name for name in NAMES)
+    with pytest.raises(AttributeError, match=r"module 'equipoise\.domains\.fair\.api' has no attribute 'nothing'"):
+        api.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.slow
+def test_importing_the_package_imports_no_engine() -> None:
+    loaded = "import sys, equipoise.domains.fair.api; print(*sorted(set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert not {"numpy", "torch", "openai", "sentence_transformers"} & set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+@marked(pytest.mark.engines("sentence_transformers"))
+def minilm() -> Any:
+    pytest.importorskip("sentence_transformers")
+    if not is_installed("minilm"):
+        pytest.skip("the weights of MiniLM are not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return api.SentenceTransformerEmbedding(model="minilm")
+
+
+def test_the_components_of_the_source_work_together(minilm: Any) -> None:
+    texts = [chunk.text for chunk in api.FixedSizeChunker(8, 2, "words").chunk("The cat sat on the mat. " * 2)]
+    vectors = minilm.embed_documents(texts)
+    assert vectors.shape == (len(texts), minilm.dimensions)
+    store = api.InMemoryVectorStore()
+    store.connect()
+    store.create_collection("test", dimensions=minilm.dimensions)
+    store.upsert("test", list("abc")[: len(texts)], vectors, texts=texts)
+    found = store.search("test", minilm.embed_query("Where is the cat?"), top_k=1)
+    score = api.BinaryEvaluator().evaluate("Where is the cat?", "the mat", [found[0].text or ""])
+    assert score.score == 1.0
+
+
+def test_a_model_says_its_name_and_its_size(minilm: Any) -> None:
+    assert minilm.model_name == "sentence-transformers/all-MiniLM-L6-v2"
+    assert (minilm.dimensions, minilm.max_seq_length) == (384, 256)
+
+
+@pytest.mark.engines("embedding_eval")
+def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
+    peer = pytest.importorskip("embedding_eval.adapters.embedding")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = peer.SentenceTransformerEmbedding(str(find_packaged_model("minilm").folder / "model"), device="cpu")
+    texts = ["rye bread", "a much longer text about wheat"]
+    np.testing.assert_allclose(minilm.embed_texts(texts), theirs.embed_texts(texts), atol=1e-6)
+    np.testing.assert_allclose(minilm.embed_text("rye"), theirs.embed_text("rye"), atol=1e-6)
+    np.testing.assert_allclose(minilm.embed_query("rye"), theirs.embed_query("rye"), atol=1e-6)
+
+
+def test_a_model_in_hand_can_be_compared(minilm: Any) -> None:
+    text = document(12)
+    found = api.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
+    assert (found.model_spec, found.dimensions) == (minilm.card.spec, 384)
+
+
+@pytest.fixture
+@marked(pytest.mark.slow)
+def service(monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("openai")
+    with serving() as running:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+def test_openai_answers_by_the_same_calls(service: Any) -> None:
+    with api.OpenAIEmbedding(model="tiny") as model:
+        assert model.model_name == "openai:tiny"
+        np.testing.assert_array_equal(model.embed_texts(["rye", "oats"]), [vector("rye"), vector("oats")])
+        np.testing.assert_array_equal(model.embed_query("rye"), vector("rye"))
+        assert model.dimensions == DIMS
+
+
+def test_a_key_in_the_code_is_refused() -> None:
+    with pytest.raises(ParameterError, match="read from the environment only") as refused:
+        api.OpenAIEmbedding(api_key="sk-secret")
+    assert "sk-secret" not in refused.value.render()
+
+
+def test_texts_that_are_neither_query_nor_document_get_no_prompt() -> None:
+    model = _EmbeddingEvalEmbedder("hash", dim=16, document_prompt="passage: ", query_prompt="query: ")
+    plain = Embedder(model.encoder, model.spec.with_options(document_prompt="", query_prompt=""))
+    np.testing.assert_array_equal(model.embed_texts(["rye"]), plain.embed(["rye"]))
+    np.testing.assert_array_equal(model.embed_texts(["rye"], "document"), plain.embed(["passage: rye"]))
+    np.testing.assert_array_equal(model.embed_texts(["rye"], "query"), plain.embed(["query: rye"]))

@@ -1,0 +1,72 @@
+"""Answers that are nearly one belong together."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.fair.config import checked_settings
+from equipoise.domains.fair.dataset import answer_groups, qa_dataset
+from equipoise.domains.fair.grid_search import answer_splits
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Weber", "Jonas Weber"),
+        ("65%", "65 %"),
+        ("the Duke of Sussex", "Duke of Sussex"),
+        ("observing the transit of Venus", "observed the transit of Venus"),
+        ("Inter gravissimas", "INTER  GRAVISSIMAS"),
+    ],
+)
+def test_answers_that_are_nearly_one_share_a_group(one: str, other: str) -> None:
+    assert answer_groups([one, "something else", other]) == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1871", "on the 3rd of May 1871"),
+        ("12 March 1871", "13 March 1871"),
+        ("65%", "165%"),
+        ("rye", "wheat"),
+        ("?", "!"),
+    ],
+)
+def test_answers_that_share_a_little_do_not(one: str, other: str) -> None:
+    assert answer_groups([one, other]) == [0, 1]
+
+
+def test_what_is_near_through_another_is_near() -> None:
+    assert answer_groups(["Weber of Ulm", "Jonas Weber of Ulm", "Jonas Weber"]) == [0, 0, 0]
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.lists(WORDS, max_size=7), st.randoms(use_true_random=False))
+def test_groups_do_not_depend_on_the_order(answers: list[str], random: object) -> None:
+    order = list(range(len(answers)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    straight, shuffled = answer_groups(answers), answer_groups([answers[place] for place in order])
+    for one, other in combinations(range(len(order)), 2):
+        same = straight[order[one]] == straight[order[other]]
+        assert (shuffled[one] == shuffled[other]) == same
+
+
+def test_nearly_equal_answers_do_not_straddle_folds() -> None:
+    names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
+    asked = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
+    for seed in range(20):
+        splits, _ = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
+        assert len(splits) == 2
+        for parts in splits:
+            fold_of = np.empty(len(names), dtype=int)
+            for number, (_, test) in enumerate(parts):
+                fold_of[test] = number
+            assert (fold_of[[0, 2, 4]] == fold_of[[1, 3, 5]]).all()

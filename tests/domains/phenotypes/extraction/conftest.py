@@ -1,0 +1,41 @@
+"""Short documents about the small ontology of signs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    AnnotatedCorpus,
+    AnnotatedDocument,
+    Annotation,
+)
+
+NOTES = {
+    "a": "A [small head|T:04|affirmed] was seen. No [tremor|T:11|negated].",
+    "b": "[Spider fingers|T:99|affirmed]. [Polydactyly|T:09|affirmed].",
+    "c": "A [round face|T:12|affirmed] and [short fingers|T:08|affirmed].",
+    "d": "Nothing was found.",
+    "e": "[Webbing|T:10|affirmed]. The mother has a [large head|T:05|family_history].",
+    "f": "[Very small head|T:06|affirmed], and [tremor|T:11|affirmed].",
+    "g": "[Extra fingers|T:09|affirmed]. Possible [macrocephaly|T:05|uncertain].",
+    "h": "[Brachydactyly|T:08|affirmed] without [syndactyly|T:10|negated].",
+}
+MARKED = re.compile(r"\[([^|]+)\|([^|]+)\|([^\]]+)\]")
+
+
+def document(name: str, marked: str) -> AnnotatedDocument:
+    """A text in which ``[words|term|assertion]`` is gold."""
+    text, gold, at = "", [], 0
+    for match in MARKED.finditer(marked):
+        text += marked[at : match.start()]
+        words, term, assertion = match.groups()
+        gold.append(Annotation(term, assertion, ((len(text), len(text) + len(words)),)))
+        text, at = text + words, match.end()
+    return AnnotatedDocument(name, text + marked[at:], tuple(gold), "en")
+
+
+@pytest.fixture(scope="session")
+def signs() -> AnnotatedCorpus:
+    return AnnotatedCorpus(tuple(document(name, marked) for name, marked in NOTES.items()), source="signs")

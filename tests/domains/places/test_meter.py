@@ -1,0 +1,213 @@
+"""Batches in any split and any order of merging give the same bytes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.domains.places.score import score_evidence
+from equipoise.domains.places.training_loop import (
+    PlaceMeter,
+    calculate_correct_total_prediction,
+    get_performance_dict,
+)
+from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
+
+ROWS, CLASSES = 40, 12
+RNG = np.random.default_rng(5)
+LOGITS = RNG.integers(0, 6, size=(ROWS, CLASSES)).astype(np.float32) + np.eye(CLASSES)[RNG.integers(0, 12, ROWS)]
+TARGETS = RNG.integers(1, CLASSES, ROWS)
+USERS = np.array([f"u{user}" for user in RNG.integers(0, 5, ROWS)])
+
+
+def meter_of(rows, *, ids=False, users=True, **options) -> PlaceMeter:
+    meter = PlaceMeter(padding=0, unseen=1, **options)
+    meter.update(
+        LOGITS[rows],
+        TARGETS[rows],
+        users=USERS[rows] if users else None,
+        unit_ids=np.arange(ROWS)[rows] if ids else None,
+    )
+    return meter
+
+
+def bytes_of(meter: PlaceMeter) -> bytes:
+    return pickle.dumps(meter.compute().to_dict())
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.permutations(range(ROWS)), st.lists(st.integers(0, ROWS), max_size=6), st.randoms(), st.booleans())
+def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, random, ids):
+    parts = np.split(np.array(order), sorted(cuts))
+    meters = [meter_of(part, ids=ids) for part in parts]
+    while len(meters) > 1:
+        one = meters.pop(random.randrange(len(meters)))
+        random.choice(meters).merge(one)
+    assert bytes_of(meters[0]) == bytes_of(meter_of(np.arange(ROWS), ids=ids))
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, ROWS), max_size=6))
+def test_updates_one_after_another_are_one_large_update(cuts):
+    meter = PlaceMeter(padding=0, unseen=1)
+    for part in np.split(np.arange(ROWS), sorted(cuts)):
+        meter.update(LOGITS[part], TARGETS[part], users=USERS[part])
+    assert bytes_of(meter) == bytes_of(meter_of(np.arange(ROWS)))
+    assert len(meter) == ROWS
+
+
+PROCESS = """
+import pickle, sys
+import numpy as np
+from equipoise.domains.places.training_loop import PlaceMeter
+data = np.load(sys.argv[1])
+meter = PlaceMeter(padding=0, unseen=1)
+meter.update(data["logits"], data["targets"], users=data["users"])
+sys.stdout.buffer.write(pickle.dumps(meter))
+"""
+
+
+@pytest.mark.slow
+def test_meters_of_other_processes_are_merged(tmp_path):
+    meters = []
+    for number, rows in enumerate(np.array_split(np.arange(ROWS), 2)):
+        path = tmp_path / f"{number}.npz"
+        np.savez(path, logits=LOGITS[rows], targets=TARGETS[rows], users=USERS[rows])
+        done = subprocess.run([sys.executable, "-c", PROCESS, path], check=True, capture_output=True)
+        meters.append(pickle.loads(done.stdout))
+    meters[1].merge(meters[0])
+    assert bytes_of(meters[1]) == bytes_of(meter_of(np.arange(ROWS)))
+
+
+def test_figures_are_those_of_the_functions_and_percent_is_said():
+    logits = np.random.default_rng(0).normal(size=(60, 15))
+    targets = np.arange(60) % 15
+    meter = PlaceMeter()
+    for rows in np.array_split(np.arange(60), 7):
+        meter.update(logits[rows], targets[rows])
+    told = meter.compute()
+    expected = get_performance_dict(*calculate_correct_total_prediction(logits, targets))
+    for name in ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg", "f1"):
+        assert told.percent[name] == pytest.approx(expected[name])
+        assert told[name] == pytest.approx(expected[name] / 100)
+    assert told["f1_micro"] == pytest.approx(told["acc@1"])
+    assert f"acc@1 {expected['acc@1']:.2f} %" in repr(told)
+    with pytest.raises(UnknownNameError) as caught:
+        told["acc@2"]
+    assert "acc@1" in caught.value.hint
+
+
+def test_users_count_alike_and_answerable_rows_are_apart():
+    told = meter_of(np.arange(ROWS)).compute()
+    hit = np.array([calculate_correct_total_prediction(_masked(row), [target])[0][0] for row, target in _rows()])
+    means = [hit[user == USERS].mean() for user in np.unique(USERS)]
+    assert told.by_user["acc@1"] == pytest.approx(np.mean(means))
+    assert told.users == len(means)
+    assert told.answerable["acc@1"] == pytest.approx(hit[TARGETS != 1].mean())
+    assert told.answerable_n == np.count_nonzero(TARGETS != 1)
+    assert told["acc@1"] == pytest.approx(hit.mean())
+    assert told.tied > 0
+    assert told.tied_top > 0
+    assert told.classes == CLASSES - 1
+
+
+def _rows():
+    return zip(LOGITS, TARGETS, strict=True)
+
+
+def _masked(row):
+    return np.where(np.arange(CLASSES) == 0, -np.inf, row)[None, :]
+
+
+def test_rows_of_an_ignored_target_are_counted_and_left_out():
+    targets = TARGETS.copy()
+    targets[::4] = 0
+    meter = PlaceMeter(padding=0, ignore_index=0)
+    meter.update(LOGITS, targets)
+    plain = PlaceMeter(padding=0)
+    plain.update(LOGITS[targets != 0], targets[targets != 0])
+    assert meter.compute().fractions == plain.compute().fractions
+    assert meter.compute().ignored == 10
+    padded = PlaceMeter(padding=0, ignore_index=0)
+    padded.update(LOGITS, np.zeros(ROWS, dtype=int))
+    with pytest.raises(InputError, match="40 were left out"):
+        padded.compute()
+
+
+@pytest.mark.engines("torch")
+def test_ignored_rows_of_a_tensor_are_left_out_where_it_lies():
+    torch = pytest.importorskip("torch")
+    targets = np.where(np.arange(ROWS) % 3, TARGETS, 0)
+    one, other = PlaceMeter(padding=0, ignore_index=0), PlaceMeter(padding=0, ignore_index=0)
+    one.update(torch.tensor(LOGITS).bfloat16(), torch.tensor(targets))
+    other.update(torch.tensor(LOGITS).bfloat16().float().numpy(), targets)
+    assert bytes_of(one) == bytes_of(other)
+
+
+def test_a_batch_without_rows_adds_nothing_and_no_batch_is_an_error():
+    meter = PlaceMeter()
+    meter.update(np.zeros((0, CLASSES)), [])
+    with pytest.raises(InputError, match="seen no row yet"):
+        meter.compute()
+    meter.update(LOGITS, TARGETS)
+    meter.reset()
+    assert len(meter) == 0
+
+
+def test_rows_with_ids_can_be_scored_with_intervals_and_others_say_why_not():
+    seen, users = meter_of(np.arange(ROWS)[::-1], ids=True).classified()
+    scores = score_evidence(seen, users=users, padding=0, ks=(1, 3))
+    assert scores.all.unit_ids.tolist() == list(range(ROWS))
+    assert scores.all["MRR"].interval.known
+    with pytest.raises(InputError, match="rows have no ids"):
+        meter_of(np.arange(ROWS)).classified()
+
+
+def test_what_does_not_belong_together_is_not_added():
+    meter = meter_of(np.arange(ROWS))
+    with pytest.raises(ParameterError, match="count differently"):
+        meter.merge(PlaceMeter())
+    with pytest.raises(ShapeError, match="12 classes and another 13"):
+        meter.update(np.zeros((2, 13)), [1, 2], users=["a", "b"])
+    with pytest.raises(InputError, match="users of one batch are names, of another none"):
+        meter.merge(meter_of(np.arange(3), users=False))
+    with pytest.raises(InputError, match="unit_ids of one batch are none, of another numbers"):
+        meter.update(LOGITS, TARGETS, users=USERS, unit_ids=np.arange(ROWS))
+    with pytest.raises(ShapeError, match="2 users for 40 targets"):
+        meter.update(LOGITS, TARGETS, users=["a", "b"])
+    twice = meter_of(np.arange(ROWS), ids=True)
+    twice.merge(meter_of(np.arange(3), ids=True))
+    with pytest.raises(DuplicateError, match="came twice"):
+        twice.compute()
+    with pytest.raises(ParameterError, match="no cutoff"):
+        PlaceMeter(ks=())
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 9, 10])
+def test_default_cutoffs_stop_at_the_number_of_classes_and_the_summary_says_so(classes):
+    rng = np.random.default_rng(classes)
+    logits, targets = rng.normal(size=(20, classes)), rng.integers(0, classes, 20)
+    meter = PlaceMeter()
+    meter.update(logits, targets, users=np.arange(20) % 3)
+    summary = meter.compute()
+    kept = [k for k in (1, 3, 5, 10) if k <= classes]
+    assert [name for name in summary if name.startswith("acc@")] == [f"acc@{k}" for k in kept]
+    for k in kept:
+        hits = (np.argsort(-logits, axis=1)[:, :k] == targets[:, None]).any(axis=1)
+        assert summary[f"acc@{k}"] == pytest.approx(hits.mean())
+    assert summary.settings["ks"] == kept
+    assert bool(summary.notes) == (classes < 10)
+    assert all(f"Acc@{k}" in summary.notes[0] for k in (1, 3, 5, 10) if k > classes)
+
+
+def test_a_cutoff_that_was_given_and_is_above_the_number_of_classes_is_an_error():
+    with pytest.raises(ParameterError):
+        PlaceMeter(ks=(1, 3, 5, 10)).update(np.zeros((2, 4)), [0, 1])

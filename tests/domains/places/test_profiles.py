@@ -1,0 +1,73 @@
+"""Accuracy over k, shares of ranks, and the confusion of the most frequent classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import confusion_matrix
+
+from equipoise.domains.places.metrics import (
+    accuracy_curve,
+    confusion_counts,
+    rank_distribution,
+    rank_histogram,
+)
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.ranking_functions import hit_rate
+
+scores = st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=12)
+
+
+@given(scores)
+def test_the_curve_is_the_hit_rate_at_every_cutoff(rows: list[list[int]]) -> None:
+    ranking = Ranking.from_scores(np.array(rows, dtype=float), [0] * len(rows))
+    expected = [hit_rate(ranking, k).mean() for k in range(1, 7)]
+    assert accuracy_curve(ranking, 50).tolist() == pytest.approx(expected)
+    assert rank_distribution(ranking).sum() == pytest.approx(1.0)
+
+
+@given(scores, st.sampled_from([(1,), (1, 2, 3), (2, 4, 9)]))
+def test_the_classes_of_ranks_add_up_to_all_units(rows: list[list[int]], edges: tuple[int, ...]) -> None:
+    ranking = Ranking.from_scores(np.array(rows, dtype=float), [0] * len(rows))
+    found = rank_histogram(ranking, edges)
+    assert found.shares.sum() == pytest.approx(1.0)
+    assert found.shares[0] == pytest.approx(hit_rate(ranking, edges[0]).mean())
+    assert len(found.names) == len(found.shares)
+
+
+def test_a_place_that_was_not_retrieved_has_no_rank() -> None:
+    ranking = Ranking.from_lists([[1, 2], [3, 4]], [[2], [9]], corpus_size=10)
+    assert rank_distribution(ranking).tolist() == [0, 0.5] + [0] * 8
+    found = rank_histogram(ranking)
+    assert (found.lost, found.shares.sum()) == (0.5, 0.5)
+
+
+def test_shares_of_ranks_need_one_right_place_a_unit() -> None:
+    with pytest.raises(UndefinedError, match="one right place"):
+        rank_distribution(Ranking.from_lists([[1, 2]], [[1, 2]]))
+    with pytest.raises(ParameterError, match="deepest cutoff is 0"):
+        accuracy_curve(Ranking.from_ranks([1], candidates=2), 0)
+    with pytest.raises(ParameterError, match="end at \\[5, 1\\]"):
+        rank_histogram(Ranking.from_ranks([1], candidates=2), (5, 1))
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=60), st.integers(1, 9))
+def test_the_confusion_is_a_corner_of_the_whole_matrix(pairs: list[tuple[int, int]], most: int) -> None:
+    true, guess = zip(*pairs, strict=True)
+    found = confusion_counts(Labels.of(list(true), list(guess)), most)
+    codes = [int(name) for name in found.classes]
+    whole = confusion_matrix(true, guess, labels=range(8))
+    assert found.counts[:, :-1].tolist() == whole[np.ix_(codes, codes)].tolist()
+    assert found.totals.tolist() == whole.sum(axis=1)[codes].tolist()
+    assert found.totals.sum() + found.elsewhere == len(pairs)
+    left_out = [int(whole[code].sum()) for code in range(8) if code not in codes]
+    assert max(left_out, default=0) <= min(found.totals)
+
+
+def test_no_classes_make_no_table() -> None:
+    with pytest.raises(ParameterError, match="0 classes"):
+        confusion_counts(Labels.of([0], [0]), 0)

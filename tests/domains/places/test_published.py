@@ -1,0 +1,257 @@
+"""Results of other projects: units are proven from counts and bounds, or the figure is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+from equipoise.audit.audit import audit_table
+from equipoise.domains.places.published_results import (
+    PublishedScores,
+    RoundingRange,
+    accuracy_range,
+    mean_gain_range,
+    ndcg_gain,
+    read_published_results,
+    reciprocal_rank_gain,
+    weighted_f1_range,
+)
+from equipoise.domains.places.training_loop import calculate_correct_total_prediction, get_performance_dict
+from equipoise.errors import InputError, ParameterError
+
+EXAMPLE = {"acc@1": 29.61, "acc@5": 54.48, "acc@10": 58.94, "mrr": 40.84, "ndcg": 44.96, "f1": 21.20}
+PUBLISHED = Path(__file__).parents[4] / "shared" / "data" / "next_loc_results"
+ranks = st.lists(st.integers(1, 30), min_size=1, max_size=40)
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
+
+
+def row_of(values: dict[str, Any], **options: Any) -> PublishedScores:
+    (row,) = read_published_results(values, **options)
+    return row
+
+
+def curve_of(found: np.ndarray, ks: list[int]) -> dict[int, RoundingRange]:
+    return {k: RoundingRange(*[float((found <= k).mean())] * 2) for k in ks}
+
+
+@given(ranks, st.sets(st.integers(1, 12)))
+def test_what_ranks_earn_lies_within_what_their_accuracies_allow(drawn: list[int], ks: set[int]) -> None:
+    found = np.array(drawn)
+    curve = curve_of(found, sorted(ks))
+    for earned in (reciprocal_rank_gain, ndcg_gain(10), ndcg_gain(3)):
+        mean = sum(earned(rank) for rank in drawn) / len(drawn)
+        assert mean_gain_range(curve, earned).meets(RoundingRange(mean, mean))
+    assert accuracy_range(curve, 4).meets(RoundingRange(*[float((found <= 4).mean())] * 2))
+
+
+@given(labels)
+def test_weighted_f1_lies_within_what_the_accuracy_allows(pairs: list[tuple[int, int]]) -> None:
+    true, guess = zip(*pairs, strict=True)
+    accuracy = float(np.mean(np.array(true) == np.array(guess)))
+    value = f1_score(true, guess, average="weighted", zero_division=0)
+    bounds = weighted_f1_range({1: RoundingRange(accuracy, accuracy)})
+    assert bounds.low - 1e-12 <= value <= bounds.high + 1e-12
+
+
+def test_both_ends_of_the_weighted_f1_are_reached() -> None:
+    one_class = ([0] * 3 + list(range(1, 8)), [0] * 10)
+    precise = ([0] * 10, [0] * 3 + list(range(1, 8)))
+    bounds = weighted_f1_range({1: RoundingRange(0.3, 0.3)})
+    for (true, guess), end in ((one_class, bounds.low), (precise, bounds.high)):
+        assert f1_score(true, guess, average="weighted", zero_division=0) == pytest.approx(end)
+
+
+def test_the_sources_example_is_percent_throughout() -> None:
+    row = row_of(EXAMPLE)
+    assert row.refused == ()
+    assert row.empty == ()
+    expected = {
+        "HR@1": 0.2961,
+        "HR@5": 0.5448,
+        "HR@10": 0.5894,
+        "MRR": 0.4084,
+        "nDCG@10": 0.4496,
+        "F1": 0.212,
+    }
+    assert row.values == pytest.approx(expected)
+    assert {each.unit for each in row.taken} == {"percent"}
+
+
+def test_counts_prove_percent_beside_an_f1_that_is_a_fraction() -> None:
+    row = row_of(
+        {
+            "correct@1": 1234,
+            "rr": 1701.39,
+            "total": 4166,
+            "acc@1": 29.62,
+            "mrr": 40.84,
+            "ndcg": 44.96,
+            "f1": 0.212,
+        }
+    )
+    assert row.total == 4166
+    assert row.values["HR@1"] == 1234 / 4166
+    assert row.values["MRR"] == pytest.approx(0.4084, abs=1e-4)
+    assert row.values["F1"] == 0.212
+    by_label = {each.label: each.unit for each in row.taken}
+    assert by_label == {"correct@1": "count", "rr": "sum over units", "ndcg": "percent", "f1": "fraction"}
+
+
+def test_a_figure_below_one_without_anything_beside_it_is_refused() -> None:
+    row = row_of({"mrr": 0.41, "f1": 0.2})
+    assert row.values == {}
+    assert [each.label for each in row.refused] == ["mrr", "f1"]
+    assert "a fraction (0.41) or percent (0.0041)" in row.refused[0].reason
+
+
+def test_whole_hits_decide_between_fraction_and_percent() -> None:
+    assert row_of({"acc@1": 0.36, "total": 50}).values == {"HR@1": 0.36}  # 18 of 50; 0.0036 is no hit and no none
+    both = row_of({"acc@1": 0.5, "total": 1000})  # 500 hits, or 5
+    assert both.values == {}
+    assert "may be" in both.refused[0].reason
+    neither = row_of({"acc@1": 0.37, "total": 50})
+    assert neither.values == {}
+    assert "no whole number of hits among 50 units" in neither.refused[0].reason
+
+
+def test_one_proven_accuracy_proves_the_others() -> None:
+    row = row_of({"acc@1": 29.61, "acc@5": 0.5448, "mrr": 0.4084, "ndcg": 0.45})
+    assert row.values == pytest.approx({"HR@1": 0.2961, "HR@5": 0.5448, "MRR": 0.4084, "nDCG@10": 0.45})
+
+
+def test_empty_figures_stay_unknown_and_are_named() -> None:
+    row = row_of({"acc@1": 29.61, "acc@5": None, "mrr": "", "f1": 21.2})
+    assert row.empty == ("acc@5", "mrr")
+    assert set(row.values) == {"HR@1", "F1"}
+
+
+def test_zero_is_zero_in_every_unit() -> None:
+    assert row_of({"acc@1": 0.0, "mrr": "0"}).values == {"HR@1": 0.0, "MRR": 0.0}
+
+
+def test_accuracies_that_fall_are_refused_on_both_sides() -> None:
+    row = row_of({"acc@1": 60.0, "acc@5": 30.0})
+    assert row.values == {}
+    assert len(row.refused) == 2
+    assert "the accuracies allow" in row.refused[0].reason
+
+
+def test_a_percent_sign_is_taken_at_its_word() -> None:
+    assert row_of({"acc@1": "0.5 %"}).values == pytest.approx({"HR@1": 0.005})
+    assert row_of({"Acc@1 (%)": "0.5"}).values == pytest.approx({"HR@1": 0.005})
+    row = row_of({"acc@1": "140 %"})
+    assert row.values == {}
+    assert "at most 1" in row.refused[0].reason
+
+
+def test_the_average_of_an_f1_decides_what_bounds_it() -> None:
+    assert row_of({"acc@1": 29.61, "f1": 0.212}, f1="macro").refused[0].metric == "F1(average=macro)"
+    assert row_of({"acc@1": 29.61, "f1_micro": 0.2961}).values["F1(average=micro)"] == 0.2961
+    with pytest.raises(ParameterError, match="averaged by median"):
+        row_of({"f1": 1}, f1="median")
+
+
+def test_rows_of_a_table_have_units_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    file.write_text("model,n,acc@1,acc@5,mrr,ndcg,f1\nA,4166,29.62,54.49,40.84,,0.212\nB,50,0.3,,.42,46,\n")
+    first, second = read_published_results(file)
+    assert (first.name, second.name) == ("A", "B")
+    assert first.values == pytest.approx({"HR@1": 0.2962, "HR@5": 0.5449, "MRR": 0.4084, "F1": 0.212})
+    assert second.values == pytest.approx({"HR@1": 0.3, "MRR": 0.42, "nDCG@10": 0.46})
+    assert second.empty == ("acc@5", "f1")
+
+
+def test_the_audit_reads_the_same_file(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({**EXAMPLE, "total": 4166}))
+    assert audit_table(file).figures == len(EXAMPLE)
+
+
+def test_counts_that_cannot_be_are_refused_with_a_sentence() -> None:
+    with pytest.raises(InputError, match="9 hits within 1 among 5 units"):
+        row_of({"correct@1": 9, "total": 5})
+    with pytest.raises(InputError, match="2 hits within 5"):
+        row_of({"correct@1": 3, "correct@5": 2, "total": 5})
+    with pytest.raises(InputError, match="where a count should be"):
+        row_of({"correct@1": -1, "total": 5})
+    with pytest.raises(InputError, match="where a count should be"):
+        row_of({"correct@1": 1, "total": 5.5})
+    with pytest.raises(InputError, match="rests on 5 units by total and on 6"):
+        row_of({"acc@1": 20.0, "total": 5}, total=6)
+    with pytest.raises(InputError, match="no figure of this field"):
+        read_published_results({"latency": 3})
+    with pytest.raises(ParameterError, match="number of units is 0"):
+        row_of({"acc@1": 20.0}, total=0)
+
+
+def float32_results(found: np.ndarray) -> dict[str, float]:
+    """What an evaluation loop in float32 writes: sums over units, and percentages of them."""
+    hits = {k: np.float32((found <= k).sum()) for k in (1, 3, 5, 10)}
+    total, reciprocal_sum = np.float32(len(found)), (1 / found.astype(np.float32)).sum(dtype=np.float32)
+    gain = np.where(found <= 10, 1 / np.log2(found + 1), 0).astype(np.float32).sum(dtype=np.float32)
+    row = {f"correct@{k}": hits[k] for k in hits} | {"rr": reciprocal_sum, "total": total}
+    row |= {f"acc@{k}": hits[k] / total * np.float32(100) for k in (1, 5, 10)}
+    row |= {"mrr": reciprocal_sum / total * np.float32(100), "ndcg": gain / total * np.float32(100)}
+    return {name: float(value) for name, value in row.items()}
+
+
+def test_percentages_in_float32_are_the_counts_that_they_were_made_from() -> None:
+    row = row_of({"correct@1": 1719, "total": 3502, "acc@1": 49.08623695})
+    assert row.refused == ()
+    assert row.values == {"HR@1": 1719 / 3502}
+    assert row_of({"total": 3502, "acc@1": 49.08623695}).values == pytest.approx({"HR@1": 1719 / 3502})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_value_of_a_float32_evaluation_is_refused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = rng.geometric(rng.uniform(0.05, 0.6), size=int(rng.integers(200, 20_000)))
+    row = row_of(float32_results(found))
+    assert row.refused == ()
+    assert row.values["HR@1"] == float((found == 1).mean())
+    assert row.values["MRR"] == pytest.approx(float((1 / found).mean()), abs=1e-6)
+
+
+def test_a_percentage_that_is_not_its_count_is_refused() -> None:
+    row = row_of({"correct@1": 1719, "total": 3502, "acc@1": 49.19})
+    assert [each.label for each in row.refused] == ["acc@1"]
+
+
+def test_our_own_performance_is_read_back_with_fractional_hits_of_ties() -> None:
+    logits = np.array([[1.0, 1.0, 0.0], [0.2, 0.5, 0.1], [0.3, 0.3, 0.3]])
+    sums = calculate_correct_total_prediction(np.tile(logits, (1, 5)), [0, 1, 2])[0]
+    row = row_of(get_performance_dict(sums))
+    assert row.refused == ()
+    assert row.values["HR@1"] == pytest.approx(float(sums[0]) / 3)
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published results are not part of the repository")
+def test_published_results_are_read_without_a_refusal() -> None:
+    for file in sorted(PUBLISHED.glob("*.json")):
+        (row,) = read_published_results(file)
+        assert row.refused == (), file.name
+        assert row.values["HR@10"] == json.loads(file.read_text())["correct@10"] / row.total
+
+
+@given(ranks, st.sampled_from([1.0, 100.0]), st.sampled_from([1.0, 100.0]))
+def test_what_is_taken_is_true_whatever_the_units_were(drawn: list[int], one: float, other: float) -> None:
+    drawn = [1, *drawn]
+    found = np.array(drawn)
+    truth = {
+        "HR@1": float((found <= 1).mean()),
+        "HR@5": float((found <= 5).mean()),
+        "MRR": float((1 / found).mean()),
+    }
+    row = row_of(
+        {"acc@1": truth["HR@1"] * one, "acc@5": truth["HR@5"] * one, "mrr": truth["MRR"] * other},
+        total=len(drawn),
+    )
+    for metric, value in row.values.items():
+        assert value == pytest.approx(truth[metric], abs=1e-9)

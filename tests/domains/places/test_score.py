@@ -1,0 +1,218 @@
+"""One system scored: all and answerable units, baselines, users, slices, ties."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from equipoise.domains.places.history import VisitHistory
+from equipoise.domains.places.score import score_places, score_top_k
+from equipoise.domains.places.topk_predictions import TopKPredictions
+from equipoise.errors import InputError, ParameterError, ShapeError
+
+ROWS, CLASSES = 400, 30
+RNG = np.random.default_rng(3)
+TARGETS = RNG.integers(2, CLASSES, ROWS)
+LOGITS = RNG.normal(size=(ROWS, CLASSES)).astype(np.float32)
+LOGITS[np.arange(ROWS), TARGETS] += 1.5
+COUNTS = np.r_[0, 0, RNG.integers(0, 3, 8), RNG.integers(5, 2000, CLASSES - 10)]
+USERS = RNG.integers(0, 25, ROWS)
+QUICK = {"resamples": 200}
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return score_places(
+        LOGITS,
+        TARGETS,
+        padding=0,
+        unseen=1,
+        train_counts=COUNTS,
+        users=USERS,
+        slices={"hour": np.arange(ROWS) % 24},
+        **QUICK,
+    )
+
+
+def hits(rows, k):
+    """Whether the target is among the k best, by sorting."""
+    best = np.argsort(-np.where(np.arange(CLASSES) == 0, -np.inf, LOGITS[rows]), axis=1)[:, :k]
+    return (best == TARGETS[rows, None]).any(axis=1)
+
+
+def test_all_and_answerable_units_are_scored(scores):
+    seen = np.flatnonzero(COUNTS[TARGETS] > 0)
+    assert 0 < len(seen) < ROWS
+    for k in (1, 3, 5, 10):
+        assert scores.all[f"Acc@{k}"].value == pytest.approx(hits(np.arange(ROWS), k).mean())
+        assert scores.answerable[f"Acc@{k}"].value == pytest.approx(hits(seen, k).mean())
+    assert scores.answerable["MRR"].n == len(seen)
+    top1 = LOGITS[:, 1:].argmax(axis=1) + 1
+    for average in ("weighted", "macro", "micro"):
+        told = scores.all["F1" if average == "weighted" else f"F1(average={average})"].value
+        assert told == pytest.approx(f1_score(TARGETS, top1, average=average, zero_division=0))
+    assert scores.percent["Acc@1"] == pytest.approx(100 * scores.all["Acc@1"].value)
+
+
+def test_baselines_stand_beside_every_score(scores):
+    n = CLASSES - 1
+    luck = scores.baselines["random"]
+    assert luck["HR@1"] == pytest.approx(1 / n)
+    assert luck["MRR"] == pytest.approx(sum(1 / rank for rank in range(1, n + 1)) / n)
+    assert scores.all["MRR"].chance == pytest.approx(luck["MRR"])
+    order = np.argsort(-COUNTS[1:], kind="stable") + 1
+    assert len(set(COUNTS[order[:3]])) == 3
+    assert scores.baselines["majority"]["HR@1"] == pytest.approx(np.mean(order[0] == TARGETS))
+    assert scores.baselines["majority"]["HR@3"] == pytest.approx(np.isin(TARGETS, order[:3]).mean())
+    seen = COUNTS[TARGETS] > 0
+    beside = scores.answerable_baselines["majority"]["HR@1"]
+    assert beside == pytest.approx(np.mean(TARGETS[seen] == order[0]))
+    expected = f1_score(TARGETS, np.full(ROWS, order[0]), average="macro", zero_division=0)
+    assert scores.baselines["majority"]["F1(average=macro)"] == pytest.approx(expected)
+
+
+def test_habits_of_users_and_moves_are_baselines_where_histories_are_given():
+    history = VisitHistory.of(["a", "a", "b", "b", "b"], [2, 2, 3, 2, 3], classes=5)
+    logits = np.random.default_rng(0).normal(size=(2, 5))
+    options = {"history": history, "users": ["a", "b"], "ks": (1,), **QUICK}
+    scores = score_places(logits, [2, 3], **options)
+    assert set(scores.baselines) == {"random", "majority", "user"}
+    assert scores.baselines["user"]["HR@1"] == 1.0
+    moved = score_places(logits, [2, 2], previous=[2, 3], **options)
+    assert moved.baselines["markov"]["HR@1"] == 1.0
+    with pytest.raises(ParameterError, match="rows name none"):
+        score_places(logits, [2, 3], history=history, ks=(1,))
+    with pytest.raises(ParameterError, match="no history"):
+        score_places(logits, [2, 3], previous=[2, 3], ks=(1,))
+
+
+def test_users_are_resampled_whole_and_counted_alike(scores):
+    assert scores.all["Acc@1"].interval.method == "wilson-effective"
+    assert len(set(scores.all.clusters.tolist())) == 25
+    hit = hits(np.arange(ROWS), 1)
+    means = [hit[user == USERS].mean() for user in range(25)]
+    assert scores.by_user["Acc@1"].value == pytest.approx(np.mean(means))
+    assert scores.by_user["Acc@1"].n == 25
+
+
+def test_intervals_are_wider_where_rows_of_a_user_are_alike():
+    hit = np.repeat(np.arange(20) % 2, 20)
+    logits = np.c_[np.ones(400), 2.0 * hit, np.zeros(400)]
+    targets = np.ones(400, dtype=int)
+    alone = score_places(logits, targets, ks=(1,), **QUICK)
+    together = score_places(logits, targets, ks=(1,), users=np.repeat(np.arange(20), 20), **QUICK)
+    assert together.all["Acc@1"].interval.width > 2 * alone.all["Acc@1"].interval.width
+
+
+def test_slices_add_up_and_stand_in_their_order(scores):
+    parts = {}
+    for each in scores.slices:
+        parts.setdefault(each.name, []).append(each)
+    assert list(parts) == ["hour", "visits in training", "seen in training"]
+    assert all(sum(each.estimate.n for each in group) == ROWS for group in parts.values())
+    assert [each.value for each in parts["hour"]] == [str(hour) for hour in range(24)]
+    names = [each.value for each in parts["visits in training"]]
+    assert names == ["0", "1 to 9", "10 to 99", "100 to 999", "1000 or more"]
+    hit = hits(np.arange(ROWS), 1)
+    rare = next(each for each in parts["visits in training"] if each.value == "1 to 9")
+    known = (COUNTS[TARGETS] >= 1) & (COUNTS[TARGETS] <= 9)
+    assert rare.estimate.value == pytest.approx(hit[known].mean())
+    unseen = next(each for each in parts["seen in training"] if each.value == "no")
+    assert unseen.estimate.n == np.count_nonzero(COUNTS[TARGETS] == 0)
+
+
+def test_ties_are_counted_and_their_range_is_told():
+    logits = np.array([[2.0, 2.0, 1.0, 0.0], [2.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0], [0.0, 3.0, 3.0, 1.0]])
+    scores = score_places(logits, [0, 1, 3, 3], ks=(1, 3), **QUICK)
+    assert (scores.ties.targets, scores.ties.tops) == (2, 3)
+    assert (scores.ties.low, scores.ties.high) == (0.25, 0.75)
+    assert scores.all["Acc@1"].value == 0.5
+    told = [finding.sentence for finding in scores.findings if finding.code == "EQ301"]
+    assert any("3 of 4 units have several classes with the largest score" in each for each in told)
+    assert scores.findings == scores.all.findings  # what is stored and reported is what is printed
+
+
+def test_what_is_not_known_is_not_split():
+    plain = score_places(LOGITS, TARGETS, **QUICK)
+    assert plain.answerable is None
+    assert "Nobody told" in plain.edition.notes[0]
+    known = score_places(LOGITS, TARGETS, unseen=1, **QUICK)
+    assert known.answerable is known.all
+    assert "All targets were seen" in known.edition.notes[0]
+    nothing = score_places(LOGITS, TARGETS, train_counts=np.zeros(CLASSES, dtype=int), **QUICK)
+    assert nothing.answerable is None
+    assert "No target was seen" in nothing.edition.notes[0]
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    first, again = (
+        json.dumps(score_places(LOGITS, TARGETS, users=USERS, seed=4, **QUICK).to_dict(), default=str) for _ in range(2)
+    )
+    assert first == again
+
+
+@pytest.mark.slow
+def test_cut_predictions_give_what_logits_give_where_they_reach():
+    order = np.argsort(-LOGITS, axis=1)[:, :10]
+    top = TopKPredictions("t", TARGETS.tolist(), order.tolist(), columns={"user": USERS.tolist()})
+    cut = score_top_k(top, classes=CLASSES, train_counts=COUNTS, sure=None)
+    whole = score_places(LOGITS, TARGETS, train_counts=COUNTS, users=USERS)
+    for name in ("Acc@1", "Acc@3", "Acc@10", "nDCG@10", "F1(average=macro)"):
+        assert cut.all[name].value == pytest.approx(whole.all[name].value)
+    assert cut.all["MRR"].value < whole.all["MRR"].value
+    assert cut.baselines == whole.baselines
+    assert len(set(cut.all.clusters.tolist())) == 25
+    assert "beyond the predicted classes" in cut.edition.notes[0]
+
+
+def test_cut_predictions_refuse_what_they_cannot_know():
+    top = TopKPredictions("t", [2, 5], [[2, 1], [1, 0]])
+    with pytest.raises(ParameterError, match="Acc@3 is unknown"):
+        score_top_k(top, classes=9, ks=(1, 3))
+    with pytest.raises(InputError, match="class 5, which is none of 4"):
+        score_top_k(top, classes=4, ks=(1,))
+    with pytest.raises(ShapeError, match="2 training counts for 9"):
+        score_top_k(top, classes=9, ks=(1,), train_counts=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"train_counts": [1, 2]}, ShapeError, "2 training counts for 30 classes"),
+        ({"train_counts": np.full(CLASSES, -1)}, InputError, "whole number"),
+        ({"users": [1, 2]}, ShapeError, "2 users for 400 rows"),
+        ({"slices": {"hour": [1]}}, ShapeError, "1 hour for 400 rows"),
+        ({"ks": (1, 31)}, ParameterError, "k = 31"),
+    ],
+)
+def test_bad_input_is_refused(options, error, words):
+    with pytest.raises(error) as caught:
+        score_places(LOGITS, TARGETS, **options)
+    assert words in caught.value.sentence
+
+
+def test_no_rows_are_no_scores():
+    with pytest.raises(InputError, match="no rows to score"):
+        score_places(np.zeros((0, 12)), [])
+
+
+@pytest.mark.parametrize(("classes", "padding"), [(1, None), (2, None), (7, None), (10, 0)])
+def test_default_cutoffs_stop_at_the_number_of_classes_with_a_note(classes, padding):
+    rng = np.random.default_rng(classes)
+    targets = rng.integers(0 if padding is None else 1, classes, 40)
+    scores = score_places(rng.normal(size=(40, classes)), targets, padding=padding, **QUICK)
+    usable = classes - (padding is not None)
+    kept = [f"HR@{k}" for k in (1, 3, 5, 10) if k <= usable]
+    assert [name for name in scores.all.names if name.startswith("HR@")] == kept
+    assert any("Acc@10" in note and "left out" in note for note in scores.edition.notes)
+    with pytest.raises(ParameterError):
+        score_places(rng.normal(size=(40, classes)), targets, padding=padding, ks=(1, usable + 1))
+
+
+def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
+    scores = score_top_k(TopKPredictions("t", [2, 5, 1], [[2, 1, 4], [1, 0, 3], [1, 2, 0, 4, 5]]), classes=9)
+    assert [name for name in scores.all.names if name.startswith("HR@")] == ["HR@1", "HR@3"]
+    assert any("Acc@5, Acc@10" in note for note in scores.edition.notes)

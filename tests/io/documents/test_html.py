@@ -1,0 +1,114 @@
+"""HTML as text that people and chunkers can read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.errors import FormatError, InputError
+from equipoise.io.documents import read_document
+from equipoise.io.documents.formats import text_of_html
+from equipoise.models.chunking import SectionChunker
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>One</p><p>Two</p>", "One\n\nTwo"),
+        ("<p>One<p>Two", "One\n\nTwo"),
+        ("one<div>two<div>three</div>four</div>five", "one\n\ntwo\n\nthree\n\nfour\n\nfive"),
+        ("<p>f<b>o</b>o   bar\n baz</p>", "foo bar baz"),
+        ("<p>one<br>two<br/>three</p>", "one\ntwo\nthree"),
+        ("<h1>A</h1><h3>B <em>c</em><br>d</h3>", "# A\n\n### B c d"),
+        ("<h2></h2><p>text</p>", "text"),
+        ("<ul><li>a<li><p>b</p><ul><li>c</ul></ul>", "- a\n\n- b\n\n- c"),
+        ("<p>caf&eacute; &amp; &lt;tea&gt; &#8364;5</p>", "café & <tea> €5"),
+        ("<title>T</title><style>p{}</style><script>if (a<b) {'<p>x</p>'}</script><p>y</p>", "y"),
+        ("<noscript>n</noscript><template><p>t</p></template>a<!-- <p>no</p> -->b", "ab"),
+        ("<script src='x'/><p>after</p></script><p>more</p>", "after\n\nmore"),
+    ],
+)
+def test_elements_become_text(page, text):
+    assert text_of_html(page) == text
+
+
+def test_a_table_is_a_line_a_row_with_its_cells_parted():
+    page = """<p>before</p><table><caption>Prices</caption><thead><tr><th>Bread<th>Price</tr></thead>
+    <tr><td><p>Rye</p><td>2 <br> euros</tr><tr><td></td><td>x</td></tr></table>after"""
+    assert text_of_html(page) == "before\n\nPrices\n\nBread | Price\nRye | 2 euros\n| x\n\nafter"
+
+
+def test_a_heading_inside_a_layout_table_stays_a_heading():
+    page = "<table><tr><td><h2>News</h2><p>Bread rose.</p></td><td><table><tr><td>1<td>2</table></td></table>"
+    assert text_of_html(page) == "## News\n\nBread rose.\n\n1 | 2"
+
+
+def test_preformatted_text_keeps_its_lines_between_fences():
+    page = "<p>run</p><pre><code># no heading\n  x = 1\n</code></pre><p>end</p>"
+    assert text_of_html(page) == "run\n\n```\n# no heading\n  x = 1\n```\n\nend"
+    assert text_of_html("<pre>a ``` b</pre>") == "````\na ``` b\n````"
+
+
+def test_sections_of_a_page_are_found_by_the_section_chunker():
+    text = text_of_html("<h1>Bread</h1><h2>Rye</h2><p>Dark.</p><pre># code</pre><h2>Wheat</h2><p>Light.</p>")
+    chunks = SectionChunker(50, 0, "words").chunk(text)
+    assert [chunk.section for chunk in chunks] == ["Bread > Rye", "Bread > Wheat"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta charset="iso-8859-1">',
+        "<META http-equiv=Content-Type content='text/html; charset=windows-1252'>",
+        '<?xml version="1.0" encoding="ISO-8859-15"?>',
+    ],
+)
+def test_the_declared_charset_is_honoured(tmp_path, head):
+    path = tmp_path / "a.html"
+    path.write_bytes(f"{head}<p>café</p>".encode("latin-1"))
+    assert read_document(path) == "café"
+
+
+def test_a_label_of_latin_1_means_windows_1252_as_in_browsers(tmp_path):
+    path = tmp_path / "a.htm"
+    path.write_bytes(b"<meta charset=latin1><p>5 \x80</p>")
+    assert read_document(path) == "5 €"
+
+
+def test_utf_16_with_its_mark_is_read(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_bytes("<meta charset=utf-16><p>café</p>".encode("utf-16"))
+    assert read_document(path) == "café"
+
+
+@pytest.mark.parametrize(
+    ("page", "fact"),
+    [
+        (b"<meta charset=klingon><p>x</p>", "declares the charset 'klingon'"),
+        (b"<meta charset=rot13><p>x</p>", "declares the charset 'rot13'"),
+        (b"<meta charset=shift_jis><p>\xff\xff</p>", "declares itself shift_jis and is not"),
+        (b"<meta charset=latin1>\0\0<p>x</p>", "NUL"),
+        (b"<p>caf\xe9</p>", "not UTF-8"),
+    ],
+)
+def test_characters_that_cannot_be_read_are_explained(tmp_path, page, fact):
+    path = tmp_path / "a.html"
+    path.write_bytes(page)
+    with pytest.raises(FormatError, match=fact):
+        read_document(path)
+
+
+def test_a_page_without_text_is_an_input_error(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("<html><head><title>x</title></head><body><img src=a.png></body></html>")
+    with pytest.raises(InputError, match="holds no text"):
+        read_document(path)
+
+
+TAGS = ("p", "/p", "table", "/table", "tr", "td", "h1", "/h1", "ul", "li", "pre", "/pre", "br", "b", "/div")
+
+
+@given(st.lists(st.sampled_from([*(f"<{tag}>" for tag in TAGS), " wheat ", " rye ", "\n"])))
+def test_no_soup_of_tags_loses_or_moves_a_word(parts):
+    words = [part.strip() for part in parts if part.strip() in ("wheat", "rye")]
+    found = [word for word in text_of_html("".join(parts)).split() if word in ("wheat", "rye")]
+    assert found == words

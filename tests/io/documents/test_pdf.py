@@ -1,0 +1,113 @@
+"""PDF files: written by hand with a text layer, encrypted and damaged by pypdf."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from equipoise.errors import FormatError, InputError
+from equipoise.io.documents import read_document
+
+pypdf = pytest.importorskip("pypdf")
+pytest.importorskip("cryptography")
+
+CIPHERS = ["RC4-128", "AES-128", "AES-256-R5", "AES-256"]
+
+
+def pdf_of(*pages: str) -> bytes:
+    """A minimal PDF with one line of Helvetica for each line of a page."""
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    }
+    kids = []
+    for page, text in enumerate(pages):
+        own, stream = 4 + 2 * page, " T* ".join(f"({line}) Tj" for line in text.split("\n"))
+        content = f"BT /F1 12 Tf 14 TL 72 720 Td {stream} ET" if text else ""
+        kids.append(f"{own} 0 R")
+        objects[own] = (
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
+            f"/Resources << /Font << /F1 3 0 R >> >> /Contents {own + 1} 0 R >>"
+        )
+        objects[own + 1] = f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
+    objects[2] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    body, offsets = "%PDF-1.4\n", {}
+    for number in sorted(objects):
+        offsets[number] = len(body)
+        body += f"{number} 0 obj\n{objects[number]}\nendobj\n"
+    table = "".join(f"{offsets[number]:010d} 00000 n \n" for number in sorted(objects))
+    return (
+        f"{body}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+        f"trailer << /Root 1 0 R /Size {len(objects) + 1} >>\nstartxref\n{len(body)}\n%%EOF\n"
+    ).encode()
+
+
+def encrypted(content: bytes, cipher: str, **passwords: str) -> bytes:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
+    writer.encrypt(algorithm=cipher, **passwords)
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(content: bytes):
+        path = tmp_path / "report.pdf"
+        path.write_bytes(content)
+        return path
+
+    return written
+
+
+def test_pages_are_joined_by_a_blank_line(write):
+    assert read_document(write(pdf_of("Rye bread", "Wheat bread"))) == "Rye bread\n\nWheat bread"
+
+
+def test_an_empty_page_among_others_leaves_no_gap(write):
+    assert read_document(write(pdf_of("one", "", "three"))) == "one\n\nthree"
+
+
+def test_hyphens_at_line_ends_are_left_alone(write):
+    assert read_document(write(pdf_of("a sour-\ndough"))) == "a sour-\ndough"
+
+
+def test_a_scan_without_text_gets_the_remedy(write):
+    with pytest.raises(InputError, match=r"report\.pdf has 2 pages and no text") as caught:
+        read_document(write(pdf_of("", "")))
+    assert "ocrmypdf" in caught.value.hint
+
+
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_a_file_that_needs_a_password_gets_the_remedy(write, cipher):
+    with pytest.raises(InputError, match="is encrypted and needs a password") as caught:
+        read_document(write(encrypted(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
+    assert "qpdf --decrypt" in caught.value.hint
+
+
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_a_file_that_only_its_owner_protects_is_read(write, cipher):
+    content = encrypted(pdf_of("open to readers"), cipher, user_password="", owner_password="o")
+    assert pypdf.PdfReader(io.BytesIO(content)).is_encrypted
+    assert b"open to readers" not in content
+    assert read_document(write(content)) == "open to readers"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cipher", "password"), [("AES-128", ""), ("AES-256", ""), ("AES-256", "u")])
+def test_without_the_package_for_its_cipher_a_file_is_not_called_damaged(write, cipher, password):
+    path = write(encrypted(pdf_of("secret"), cipher, user_password=password, owner_password="o"))
+    reads = f"from equipoise.io.documents import read_document; read_document({str(path)!r})"
+    lacking = "import sys; sys.modules.update({'cryptography': None, 'Crypto': None}); "
+    call = [sys.executable, "-c", lacking + reads]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "report.pdf cannot be read without a further package: cryptography" in done.stderr
+
+
+@pytest.mark.parametrize("damage", [lambda pdf: pdf[:60], lambda pdf: b"%PDF-1.4\n" + bytes(range(256))])
+def test_a_damaged_file_is_explained_and_nothing_is_printed(write, damage, capfd):
+    with pytest.raises(FormatError, match=r"report\.pdf is a PDF that cannot be read"):
+        read_document(write(damage(pdf_of("text"))))
+    assert capfd.readouterr() == ("", "")

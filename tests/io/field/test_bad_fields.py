@@ -1,0 +1,254 @@
+"""Every way a field can be wrong gets a sentence with the file and the entry."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from equipoise.domains.concepts.concept_set import IssueKind
+from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
+from equipoise.errors import DuplicateError, FormatError, InputError
+
+PAIR = {"concept_1": "a", "concept_2": "b", "expected_similarity": 0.5}
+OTHER = {"concept_1": "c", "concept_2": "d", "expected_similarity": 0.1}
+CLUSTER = {"theme": "x", "concepts": ["a", "b"]}
+SENTENCE = {
+    "text": "Kant read Hume.",
+    "entities": [{"text": "Kant", "label": "P"}, {"text": "Hume", "label": "Q"}],
+}
+RELATION = {"subject": "a", "predicate": "p", "object": "b"}
+
+
+def problems(folder: Path, name: str, content: object) -> list[str]:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return [problem.sentence.removeprefix(f"{path} ") for problem in read_with_issues(path).problems]
+
+
+CASES = [
+    ("pairs", [PAIR, {"concept_1": "c", "expected_similarity": 1}], "entry 2 has no concept_2"),
+    ("pairs", [PAIR, {"concept_1": "c", "concept_2": "d"}], "entry 2 has no expected_similarity"),
+    ("pairs", [PAIR, OTHER | {"concept_1": "  "}], "entry 2 has an empty concept_1"),
+    ("pairs", [PAIR, OTHER | {"concept_2": 3}], "entry 2 has 3 as its concept_2"),
+    (
+        "pairs",
+        [PAIR, OTHER | {"expected_similarity": 1.2}],
+        "entry 2 expects the similarity 1.2, outside 0 to 1",
+    ),
+    (
+        "pairs",
+        [PAIR, OTHER | {"expected_similarity": -0.1}],
+        "entry 2 expects the similarity -0.1, outside 0 to 1",
+    ),
+    ("pairs", [PAIR, OTHER | {"expected_similarity": True}], "entry 2 has True as its expected_similarity"),
+    (
+        "pairs",
+        [PAIR, OTHER, {"concept_1": "B", "concept_2": "A", "expected_similarity": 0.6}],
+        "entries 1 and 3 are the same pair, 'B' and 'A'",
+    ),
+    ("pairs", [PAIR, "c / d"], "entry 2 is 'c / d', not an object"),
+    (
+        "pairs",
+        [PAIR, OTHER, {"concept_1": "x", "concept_2": "X", "expected_similarity": 0}],
+        "entry 3 pairs 'x' with itself and expects the similarity 0",
+    ),
+    ("concepts", ["a", "b", "A"], "entries 1 and 3 are both 'A'"),
+    (
+        "entities",
+        [{"text": "Kant", "entities": []}, {"text": "Hume", "entities": []}],
+        "has no types of entities, and at least 2 are needed",
+    ),
+    ("pairs", [PAIR], "has 1 pair, and at least 2 are needed"),
+    ("clusters", [CLUSTER], "has 1 cluster, and at least 2 are needed"),
+    ("clusters", [CLUSTER, {"theme": "y"}], "entry 2 has no concepts"),
+    ("clusters", [CLUSTER, {"theme": "y", "concepts": []}], "entry 2 has no concepts"),
+    ("clusters", [CLUSTER, {"concepts": ["c"]}], "entry 2 has no theme and no cluster_id"),
+    ("clusters", [CLUSTER, {"theme": "y", "concepts": "c"}], "entry 2 has 'c' as its concepts"),
+    ("clusters", [CLUSTER, {"theme": "y", "concepts": ["c", ""]}], "entry 2 has an empty concept"),
+    ("clusters", [CLUSTER, {"theme": "x", "concepts": ["c"]}], "entries 1 and 2 are both called x"),
+    ("clusters", [CLUSTER, {"theme": "y", "concepts": ["A"]}], "entries 1 and 2 have 'A' in x and in y"),
+    ("clusters", [CLUSTER, {"theme": "y", "concepts": ["c", "c"]}], "entry 2 has 'c' in y twice"),
+    ("entities", [SENTENCE, {"text": "x"}], "entry 2 has no entities"),
+    ("entities", [SENTENCE, {"text": " ", "entities": []}], "entry 2 has an empty text"),
+    ("entities", [SENTENCE, {"text": "x", "entities": "x"}], "entry 2 has 'x' as its entities"),
+    ("entities", [SENTENCE, {"text": "x", "entities": ["x"]}], "entry 2 has 'x' as entity 1"),
+    ("entities", [SENTENCE, {"text": "x", "entities": [{"text": "x"}]}], "entry 2 has no label for entity 1"),
+    ("entities", [SENTENCE, SENTENCE], "entries 1 and 2 have the same text"),
+    (
+        "entities",
+        [{"text": "Kant", "entities": [{"text": "Kant", "label": "P"}]}],
+        "has 1 type of entity, and at least 2 are needed",
+    ),
+    (
+        "entities",
+        [SENTENCE, {"text": "x", "entities": [{"text": "x", "label": "P", "start": 0}]}],
+        "entry 2 gives entity 1 one of start and end",
+    ),
+    (
+        "entities",
+        [SENTENCE, {"text": "x", "entities": [{"text": "x", "label": "P", "start": "0", "end": 1}]}],
+        "entry 2 has '0' as the start of entity 1",
+    ),
+    (
+        "entities",
+        [SENTENCE, {"text": "x", "entities": [{"text": "x", "label": "P", "start": 0, "end": 1}] * 2}],
+        "entry 2 marks 'x' twice",
+    ),
+    ("relations", [RELATION], "has 1 relation, and at least 2 are needed"),
+    ("relations", [RELATION, RELATION], "entries 1 and 2 are the same relation"),
+    ("relations", [RELATION, {"subject": "a", "predicate": "p"}], "entry 2 has no object"),
+    ("relations", [RELATION, RELATION | {"object": "A"}], "entry 2 relates 'a' to itself"),
+    ("concepts", ["a"], "has 1 concept, and at least 2 are needed"),
+    ("concepts", ["a", "b", "a"], "entries 1 and 3 are both 'a'"),
+    ("concepts", ["a", ""], "entry 2 has an empty concept"),
+    ("concepts", ["a", 3], "entry 2 has 3 as its concept"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), CASES, ids=[case[2] for case in CASES])
+def test_what_is_wrong_is_told_with_its_entry(tmp_path: Path, name: str, content: object, sentence: str) -> None:
+    assert sentence in problems(tmp_path, name, content)
+    with pytest.raises(InputError) as caught:
+        read_concept_set(tmp_path / f"{name}.json")
+    assert str(tmp_path / f"{name}.json") in caught.value.sentence
+    assert caught.value.exit_code == 2
+
+
+def test_all_problems_are_found_at_once_and_the_error_says_how_to_see_them(tmp_path: Path) -> None:
+    found = problems(tmp_path, "pairs", [PAIR, {"concept_1": "c"}, OTHER | {"expected_similarity": 7}])
+    assert len(found) == 3
+    with pytest.raises(FormatError, match="entry 2 has no concept_2") as caught:
+        read_concept_set(tmp_path / "pairs.json")
+    assert caught.value.hint.endswith("pairs.json lists it and 2 more problems")
+
+
+def test_errors_keep_their_kind(tmp_path: Path) -> None:
+    problems(tmp_path, "pairs", [PAIR, OTHER, PAIR])
+    with pytest.raises(DuplicateError, match="entries 1 and 3"):
+        read_concept_set(tmp_path / "pairs.json")
+
+
+def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
+    problems(tmp_path, "pairs", [PAIR, {"concept_1": "c", "concept2": "d", "expected_similarity": 0}])
+    assert read_with_issues(tmp_path / "pairs.json").problems[0].hint.startswith("did you mean concept2")
+
+
+def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> None:
+    (tmp_path / "pairs.json").write_text('[{"concept_1": ]', encoding="utf-8")
+    (tmp_path / "concepts.json").write_text('["a"]', encoding="utf-8")
+    seen = read_with_issues(tmp_path)
+    assert [problem.rule for problem in seen.problems] == [IssueKind.TOO_FEW, IssueKind.ENTRY]
+    assert "is not JSON" in seen.problems[1].sentence
+
+
+# ---- offsets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entity", "sentence", "hint"),
+    [
+        (
+            {"text": "Hume", "label": "P", "start": 9, "end": 13},
+            "entry 1 marks 'Hume' at 9 to 13, where ' Hum' stands",
+            "it stands at 10 to 14",
+        ),
+        (
+            {"text": "Hegel", "label": "P"},
+            "entry 1 marks 'Hegel', which is not in the text",
+            "write it as the text does",
+        ),
+        (
+            {"text": "Kant", "label": "P", "start": -4, "end": 4},
+            "entry 1 marks 'Kant' at -4 to 4, where '' stands",
+            "it stands at 0 to 4",
+        ),
+    ],
+)
+def test_a_wrong_offset_is_a_problem_that_leaves_the_entry_of_use(
+    tmp_path: Path, entity: dict[str, object], sentence: str, hint: str
+) -> None:
+    content = [SENTENCE | {"entities": [*SENTENCE["entities"], entity]}]
+    assert problems(tmp_path, "entities", content) == [sentence]
+    field = read_concept_set(tmp_path / "entities.json")
+    assert field.problems[0].hint == hint
+    assert len(field.sentences[0].entities) == 3
+
+
+# ---- whatever stands in the file ---------------------------------------------------------------
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "concept_1",
+                    "concept_2",
+                    "score",
+                    "concepts",
+                    "theme",
+                    "text",
+                    "label",
+                    "entities",
+                    "subject",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    content=json_values,
+    name=st.sampled_from(["pairs", "clusters", "entities", "relations", "concepts", "mine"]),
+)
+def test_no_json_whatever_brings_the_reader_down(tmp_path: Path, content: object, name: str) -> None:
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    seen = read_with_issues(path)
+    try:
+        field = read_concept_set(path)
+    except InputError:
+        assert any(problem.fatal for problem in seen.problems)
+    else:
+        assert field.present
+        assert field == seen
+
+
+def test_lines_are_named_where_a_file_has_lines(tmp_path: Path) -> None:
+    path = tmp_path / "relations.jsonl"
+    path.write_text(f"{json.dumps(RELATION)}\n\n{json.dumps({'subject': 'a', 'object': 'c'})}\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="line 3 has no predicate") as caught:
+        read_concept_set(path)
+    assert caught.value.excerpt.startswith("3 | ")
+
+
+def test_a_missing_key_is_not_taken_for_a_misspelling_of_its_twin(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([PAIR, {"concept_1": "c", "expected_similarity": 1}]))
+    (problem,) = read_with_issues(path).problems
+    assert problem.hint == "it has concept_1, expected_similarity"
+    path.write_text(json.dumps([PAIR, {"concept_1": "c", "concpt_2": "d", "expected_similarity": 1}]))
+    assert "concpt_2" in read_with_issues(path).problems[0].hint
+
+
+def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text("[]")
+    with pytest.raises(FormatError, match=r"mine\.json is empty"):
+        read_concept_set(path)
+
+
+def test_a_text_that_is_wholly_like_itself_is_a_pair(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([PAIR, {"concept_1": "x", "concept_2": "x", "expected_similarity": 1}]))
+    assert len(read_concept_set(path).pairs or ()) == 2

@@ -1,0 +1,53 @@
+"""The report of scikit-learn is read from a text file with all its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.audit.audit import audit_table
+from equipoise.io.published.tables import class_reports
+
+
+def report(digits: int = 2) -> str:
+    metrics = pytest.importorskip("sklearn.metrics")
+    true, guessed = [0, 1, 2, 2, 2], [0, 0, 2, 2, 1]
+    names = ["A", "class two", "C"]
+    text: str = metrics.classification_report(true, guessed, target_names=names, digits=digits, zero_division=0)
+    return text
+
+
+def test_every_class_and_every_average_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "cls.txt").write_text(f"epoch 3\n\n{report()}\n")
+    audit = audit_table(tmp_path / "cls.txt")
+    assert not audit.findings
+    names = [Path(row.name).name for table in audit.tables for row in table.rows]
+    assert names == ["A", "class two", "C", "macro avg", "weighted avg", "cls.txt"]
+    assert audit.figures == 5 * 3 + 1
+    assert audit.tables[-1].rows[0].figures[0].n == 5
+
+
+def test_an_impossible_average_in_a_report_is_accused(tmp_path: Path) -> None:
+    lines = report(4).splitlines()
+    (tmp_path / "cls.txt").write_text("\n".join(line.replace("0.4889", "0.7500") for line in lines))
+    assert [each.code for each in audit_table(tmp_path / "cls.txt").impossible] == ["EQ408"]
+
+
+def test_other_lines_are_left_as_they_are() -> None:
+    lines = [(1, "before"), (2, " precision recall f1-score support"), (3, "A 0.5 1.0 0.67 1"), (4, "after")]
+    grids, found, left = class_reports("a file", lines)
+    assert [grid.rows for grid in grids] == [(("A", "0.5", "1.0", "0.67", "1"),)]
+    assert found == []
+    assert left == [(1, "before"), (4, "after")]
+
+
+def test_a_report_without_a_single_hit_prints_its_support_as_a_float(tmp_path: Path) -> None:
+    text = (
+        "              precision    recall  f1-score   support\n\n"
+        "     class 0       0.00      0.00      0.00       1.0\n"
+        "     class 1       0.00      0.00      0.00       2.0\n\n"
+        "    accuracy                           0.00       3.0\n"
+    )
+    (tmp_path / "report.txt").write_text(text)
+    assert audit_table(tmp_path / "report.txt").figures == 7

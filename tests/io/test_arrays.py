@@ -1,0 +1,157 @@
+"""Arrays from files, and the files that are refused."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.errors import FormatError, InputError, MissingExtraError, ShapeError, UnknownNameError
+from equipoise.io.arrays import array_names, read_array, read_matrix
+
+MATRIX = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture
+def npz(tmp_path):
+    np.savez(tmp_path / "v.npz", train=MATRIX, test=MATRIX + 1)
+    return tmp_path / "v.npz"
+
+
+@pytest.fixture
+def safetensors(tmp_path):
+    pytest.importorskip("safetensors.numpy").save_file(
+        {"train": MATRIX, "test": MATRIX + 1}, tmp_path / "v.safetensors"
+    )
+    return tmp_path / "v.safetensors"
+
+
+def test_an_npy_file_is_mapped_and_read_only(tmp_path):
+    np.save(tmp_path / "v.npy", MATRIX)
+    array = read_array(tmp_path / "v.npy")
+    assert isinstance(array, np.memmap)
+    assert not array.flags.writeable
+    np.testing.assert_array_equal(array, MATRIX)
+
+
+@pytest.mark.parametrize("array", [np.zeros((0, 3)), np.array(3.0), np.asfortranarray(MATRIX), np.array(["a", "bc"])])
+def test_arrays_of_every_shape_come_back(tmp_path, array):
+    np.save(tmp_path / "v.npy", array)
+    np.testing.assert_array_equal(read_array(tmp_path / "v.npy"), array)
+
+
+def test_the_only_array_needs_no_name(tmp_path):
+    np.savez_compressed(tmp_path / "one.npz", MATRIX)
+    np.testing.assert_array_equal(read_array(tmp_path / "one.npz"), MATRIX)
+    np.testing.assert_array_equal(read_array(f"{tmp_path}/one.npz:arr_0"), MATRIX)
+
+
+@pytest.mark.parametrize("kind", ["npz", "safetensors"])
+def test_several_arrays_are_asked_for_by_name(kind, request):
+    path = request.getfixturevalue(kind)
+    np.testing.assert_array_equal(read_array(f"{path}:test"), MATRIX + 1)
+    with pytest.raises(InputError, match="holds 2 arrays: test, train") as caught:
+        read_array(path)
+    assert caught.value.hint.endswith(":test")
+    with pytest.raises(UnknownNameError, match="is called 'tran'") as unknown:
+        read_array(f"{path}:tran")
+    assert "train" in unknown.value.hint
+
+
+def test_a_file_that_really_bears_a_colon_is_meant(npz):
+    odd = npz.with_name("v.npz:test")
+    np.savez(npz.with_name("other.npz"), MATRIX + 5)
+    npz.with_name("other.npz").rename(odd)
+    with pytest.raises(FormatError, match="suffix"):
+        read_array(odd)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_python_objects_are_refused(tmp_path, suffix):
+    save = np.save if suffix == "npy" else np.savez
+    save(tmp_path / f"v.{suffix}", np.array([{}, None], dtype=object))
+    with pytest.raises(FormatError, match="holds Python objects") as caught:
+        read_array(tmp_path / f"v.{suffix}")
+    assert "pickles can run code" in caught.value.hint
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_pickles_are_never_opened(tmp_path, suffix):
+    (tmp_path / f"v.{suffix}").write_bytes(pickle.dumps(MATRIX))
+    with pytest.raises(FormatError, match="is a pickle"):
+        read_array(tmp_path / f"v.{suffix}")
+
+
+def test_a_file_that_is_cut_off_is_refused(tmp_path, npz, safetensors):
+    np.save(tmp_path / "v.npy", MATRIX)
+    for path in (tmp_path / "v.npy", npz, safetensors):
+        data = path.read_bytes()
+        for length in (len(data) - 1, len(data) // 2, 9, 3):
+            path.write_bytes(data[:length])
+            with pytest.raises(FormatError, match="is not a"):
+                read_array(path)
+
+
+def test_a_file_of_another_kind_than_its_suffix_says_so(tmp_path, npz):
+    np.save(tmp_path / "v.npy", MATRIX)
+    (tmp_path / "v.npy").rename(tmp_path / "w.npz")
+    npz.rename(tmp_path / "w.npy")
+    for name, other in (("w.npz", ".npy"), ("w.npy", ".npz")):
+        with pytest.raises(FormatError) as caught:
+            read_array(tmp_path / name)
+        assert f"begins like a {other} file" in caught.value.hint
+
+
+def test_missing_empty_and_strange_files_are_explained(tmp_path):
+    (tmp_path / "empty.npy").touch()
+    with pytest.raises(InputError, match="is empty"):
+        read_array(tmp_path / "empty.npy")
+    with pytest.raises(InputError) as caught:
+        read_array(tmp_path / "emty.npy")
+    assert caught.value.hint == "did you mean empty.npy?"
+    with pytest.raises(InputError, match="no file"):
+        read_array(f"{tmp_path}/none.npz:train")
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        read_array(tmp_path / "folder.npy")
+    with pytest.raises(FormatError, match="names no array format"):
+        read_array(tmp_path / "v.h5")
+
+
+def test_dimensions_are_checked_and_named(tmp_path):
+    np.save(tmp_path / "v.npy", MATRIX)
+    assert read_array(tmp_path / "v.npy", ndim=2).shape == (2, 3)
+    with pytest.raises(ShapeError, match=r"has shape \(2, 3\); 1 dimension is needed"):
+        read_array(tmp_path / "v.npy", ndim=1)
+
+
+@pytest.mark.parametrize(
+    ("array", "error"),
+    [
+        (np.ones(3), ShapeError),
+        (np.ones((0, 3)), ShapeError),
+        (np.array([["a"]]), FormatError),
+        (1j * MATRIX, FormatError),
+    ],
+)
+def test_a_matrix_is_two_dimensions_of_real_numbers(tmp_path, array, error):
+    np.save(tmp_path / "v.npy", array)
+    with pytest.raises(error):
+        read_matrix(tmp_path / "v.npy")
+
+
+def test_safetensors_without_the_package_says_how_to_install_it(safetensors, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "safetensors", None)
+    with pytest.raises(MissingExtraError):
+        read_array(safetensors)
+
+
+def test_the_arrays_of_a_file_are_listed_by_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "two.npz", b=np.ones(2), a=np.zeros(3))
+    np.save(tmp_path / "one.npy", np.ones(2))
+    assert array_names(tmp_path / "two.npz") == ["a", "b"]
+    assert array_names(f"{tmp_path / 'two.npz'}:a") == ["a", "b"]
+    assert array_names(tmp_path / "one.npy") == []
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "two.npz").read_bytes()[:40])
+    with pytest.raises(FormatError, match=r"cut\.npz is not a readable"):
+        array_names(tmp_path / "cut.npz")

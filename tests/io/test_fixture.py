@@ -1,0 +1,156 @@
+"""Questions with answers, from Python and from files."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.fair.questions import (
+    CATEGORIES,
+    DIFFICULTIES,
+    UNSPECIFIED,
+    QuestionAnswer,
+    check_questions,
+    read_questions,
+)
+from equipoise.errors import DuplicateError, FormatError, InputError
+
+PAIR = {"question": "When?", "answer": "1995"}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(name: str, content):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return written
+
+
+def test_the_least_that_a_question_needs_gets_the_defaults():
+    assert check_questions([PAIR]) == (QuestionAnswer("q1", "When?", "1995", UNSPECIFIED, UNSPECIFIED),)
+    assert check_questions([PAIR])[0].kinds == {}
+    assert "exact" in CATEGORIES
+    assert "medium" in DIFFICULTIES
+
+
+def test_ids_are_those_given_or_the_position():
+    asked = check_questions([PAIR, {**PAIR, "id": "b"}, {**PAIR, "id": 7}, {**PAIR, "id": None}])
+    assert [each.id for each in asked] == ["q1", "b", "7", "q4"]
+
+
+def test_further_keys_are_left_out_and_null_kinds_are_not_given():
+    pair = {**PAIR, "source": "p. 3", "category": None, "difficulty": "brutal"}
+    assert check_questions([pair])[0] == QuestionAnswer("q1", "When?", "1995", difficulty="brutal")
+
+
+def test_questions_pass_through_unchanged():
+    asked = check_questions([PAIR, {**PAIR, "id": "x", "category": "negation"}])
+    assert check_questions(asked) == asked
+
+
+@pytest.mark.parametrize("content", [[PAIR], {"questions": [PAIR]}, {"qa_pairs": [PAIR], "title": "t"}])
+def test_json_is_a_list_or_holds_one(write, content):
+    assert read_questions(write("f.json", content)) == check_questions([PAIR])
+
+
+def test_jsonl_is_an_object_a_line(write):
+    assert read_questions(write("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps({**PAIR, 'id': 5})}\n"))[1].id == "5"
+
+
+def test_a_gzipped_fixture_is_read(tmp_path):
+    path = tmp_path / "f.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([PAIR]).encode()))
+    assert read_questions(path) == check_questions([PAIR])
+
+
+@pytest.mark.parametrize(
+    ("pair", "fact", "hint"),
+    [
+        ({"question": "Why?", "anwser": "so"}, "has no key 'answer'", "did you mean anwser"),
+        ({"answer": "so"}, "has no key 'question'", "it has: answer"),
+        ({}, "has no key 'question'", "it is empty"),
+        ({**PAIR, "answer": 1995}, "has no text but int as its answer", '"1995"'),
+        ({**PAIR, "answer": None}, "has no text but null as its answer", "in quotes"),
+        ({**PAIR, "answer": ["a"]}, "has no text but list as its answer", "in quotes"),
+        ({**PAIR, "question": " \n"}, "has an empty question", "leave the question out"),
+        ({**PAIR, "answer": ""}, "has an empty answer", "leave the question out"),
+        ({**PAIR, "category": 3}, "has no text but int as its category", '"3"'),
+        ({**PAIR, "id": ""}, "has the id ''", "whole number"),
+        ({**PAIR, "id": True}, "has the id True", "whole number"),
+        ({**PAIR, "id": 1.5}, "has the id 1.5", "whole number"),
+        ("why?", "is a str, not an object", "write {"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said_with_its_place(write, pair, fact, hint):
+    with pytest.raises(FormatError, match=f"question 2 {fact}") as python:
+        check_questions([PAIR, pair])
+    with pytest.raises(FormatError, match=rf"f\.json question 2 {fact}"):
+        read_questions(write("f.json", [PAIR, pair]))
+    with pytest.raises(FormatError, match=rf"f\.jsonl line 3 {fact}") as lines:
+        read_questions(write("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps(pair)}"))
+    assert hint in python.value.hint
+    assert lines.value.excerpt.startswith("3 | ")
+
+
+def test_an_id_that_stands_twice_names_both_places(write):
+    pairs = [{**PAIR, "id": 1}, PAIR, {**PAIR, "id": "1"}]
+    with pytest.raises(DuplicateError, match="questions 1 and 3 both have the id 1"):
+        check_questions(pairs)
+    with pytest.raises(DuplicateError, match=r"f\.jsonl lines 1 and 3 both have the id 1"):
+        read_questions(write("f.jsonl", "\n".join(map(json.dumps, pairs))))
+
+
+def test_a_position_that_is_also_a_given_id_is_a_duplicate():
+    with pytest.raises(DuplicateError, match="id q2"):
+        check_questions([{**PAIR, "id": "q2"}, PAIR])
+
+
+@pytest.mark.parametrize("content", [[], {"questions": []}])
+def test_an_empty_list_is_an_error_of_its_own(write, content):
+    with pytest.raises(InputError, match=r"f\.json holds no question"):
+        read_questions(write("f.json", content))
+    with pytest.raises(InputError, match="the list of questions holds no question"):
+        check_questions([])
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        ({"items": [PAIR]}, "the list of questions was not found"),
+        ({"questions": [PAIR], "qa_pairs": [PAIR]}, "the list of questions was not found"),
+        ({}, "no keys"),
+        ("3", "holds no list of questions"),
+        ({"questions": {"q1": PAIR}}, "holds no list of questions"),
+        ("[{]", "line 1 is not JSON"),
+        ("", "is empty"),
+    ],
+)
+def test_json_that_is_no_fixture_is_explained(write, content, fact):
+    with pytest.raises(InputError, match=fact):
+        read_questions(write("f.json", content))
+
+
+def test_another_suffix_is_refused(write):
+    with pytest.raises(FormatError, match=r"neither \.json nor \.jsonl"):
+        read_questions(write("f.csv", "question,answer"))
+
+
+@pytest.mark.parametrize("value", ["text", PAIR, 3, None])
+def test_what_is_no_list_is_refused(value):
+    with pytest.raises(InputError, match="not a list"):
+        check_questions(value)
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(lambda text: text.strip())
+
+
+@given(st.lists(st.fixed_dictionaries({"question": TEXT, "answer": TEXT}, optional={"category": TEXT}), min_size=1))
+def test_json_and_jsonl_and_python_give_the_same_questions(tmp_path_factory, pairs):
+    folder = tmp_path_factory.mktemp("fixture")
+    (folder / "f.json").write_text(json.dumps(pairs))
+    (folder / "f.jsonl").write_text("\n".join(map(json.dumps, pairs)))
+    assert read_questions(folder / "f.json") == read_questions(folder / "f.jsonl") == check_questions(pairs)

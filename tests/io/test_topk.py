@@ -1,0 +1,66 @@
+"""Tables of the k best classes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from equipoise.domains.places.topk_predictions import read_topk_predictions
+from equipoise.errors import FormatError
+
+ROWS = [
+    {"id": "a", "target": 3, "predictions": [3, 1], "scores": [0.9, 0.1], "user": "ann"},
+    {"id": "b", "target": 0, "predictions": [1, 2, 0], "scores": [0.5, 0.3, 0.2], "user": "bob"},
+]
+
+
+def written(path, rows):
+    if path.suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_columns_are_found_by_their_names(tmp_path, suffix):
+    top = read_topk_predictions(written(tmp_path / f"top.{suffix}", ROWS))
+    assert top.targets == [3, 0]
+    assert top.predictions == [[3, 1], [1, 2, 0]]
+    assert top.scores == [[0.9, 0.1], [0.5, 0.3, 0.2]]
+    assert top.unit_ids == ["a", "b"]
+    assert top.columns == {"user": ["ann", "bob"]}
+    assert top.depth == 2
+
+
+def test_scores_and_ids_may_be_missing(tmp_path):
+    bare = [{"y": row["target"], "Top_K": row["predictions"]} for row in ROWS]
+    top = read_topk_predictions(written(tmp_path / "top.jsonl", bare))
+    assert top.scores is None
+    assert top.unit_ids is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"target": "home"}, "line 2 names the class 'home'"),
+        ({"target": True}, "names the class True"),
+        ({"predictions": []}, r"has \[\] for predictions"),
+        ({"predictions": "1 2"}, "has '1 2' for predictions"),
+        ({"predictions": [1, 2.5, 3]}, "names the class 2.5"),
+        ({"scores": [0.5]}, "scores that do not fit"),
+    ],
+)
+def test_bad_rows_are_named_with_their_line(tmp_path, change, words):
+    with pytest.raises(FormatError, match=words):
+        read_topk_predictions(written(tmp_path / "top.jsonl", [ROWS[0], ROWS[1] | change]))
+
+
+def test_a_table_without_the_columns_says_what_they_may_be_called(tmp_path):
+    with pytest.raises(FormatError, match="no column of predicted classes; it has target, x") as caught:
+        read_topk_predictions(written(tmp_path / "top.jsonl", [{"target": 1, "x": 2}]))
+    assert "predictions" in caught.value.hint

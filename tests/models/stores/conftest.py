@@ -1,0 +1,98 @@
+"""A real PostgreSQL with pgvector, started once for all tests, and every store that is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.models.stores import open_store
+from equipoise.models.stores.base import VectorStore
+from marked import marked
+from postgres_server import started
+
+NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+@marked(pytest.mark.slow)
+def postgres() -> Iterator[str]:
+    """The address of a server of our own, stopped at the end."""
+    with started() as address:
+        yield address
+
+
+@dataclass
+class Opener:
+    """Opens new collections of one kind of store, and closes them at the end."""
+
+    spec: str
+    options: dict[str, Any] = field(default_factory=dict)
+    opened: list[VectorStore] = field(default_factory=list)
+
+    def __call__(self, dims: int, geometry: str = "cosine", collection: str | None = None) -> VectorStore:
+        name = collection or f"test-{os.getpid()}-{next(NUMBERS)}"
+        made = open_store(self.spec, collection=name, dims=dims, geometry=geometry, **self.options)
+        self.opened.append(made)
+        return made
+
+    def again(self, collection: str, **settings: Any) -> VectorStore:
+        """The same collection once more, as another program would open it."""
+        made = open_store(self.spec, collection=collection, **settings)
+        self.opened.append(made)
+        return made
+
+
+ENGINES = {
+    "memory": (),
+    "faiss": (),
+    "faiss-hnsw": (),
+    "chroma": pytest.mark.engines("chromadb"),
+    "pgvector": pytest.mark.slow,
+    "pgvector-hnsw": pytest.mark.slow,
+    "pgvector-ivfflat": pytest.mark.slow,
+    "qdrant-local": pytest.mark.engines("qdrant_client"),
+    "qdrant-server": pytest.mark.engines("qdrant_client"),
+}
+"""Every kind of store, with the markers of the tests that use it."""
+PERSISTENT = ("chroma", "pgvector", "qdrant-server")
+
+
+def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
+    """How to open one of ``ENGINES``."""
+    engine, _, variant = kind.partition("-")
+    if engine == "pgvector":
+        return Opener(f"pgvector:{fixture('postgres')}", {"index": variant} if variant else {})
+    if kind == "qdrant-server":
+        if not os.environ.get("EQUIPOISE_TEST_QDRANT"):
+            pytest.skip("EQUIPOISE_TEST_QDRANT names no server")
+        return Opener(f"qdrant:{os.environ['EQUIPOISE_TEST_QDRANT']}")
+    specs = {
+        "chroma": f"chroma:{folder / 'chroma'}",
+        "qdrant-local": "qdrant::memory:",
+        "faiss-hnsw": "faiss:hnsw",
+    }
+    return Opener(specs.get(kind, kind))
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=marks) for kind, marks in ENGINES.items()])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """An opener of every store in turn."""
+    made = opener(request.param, tmp_path, request.getfixturevalue)
+    yield made
+    for held in made.opened:
+        held.close()
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=ENGINES[kind]) for kind in PERSISTENT])
+def make_persistent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """An opener of every store that outlives the program."""
+    made = opener(request.param, tmp_path, request.getfixturevalue)
+    yield made
+    for held in made.opened:
+        held.close()

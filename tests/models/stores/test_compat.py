@@ -1,0 +1,68 @@
+"""The calls of embedding-eval work as its users know them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.domains.fair.compat import InMemoryVectorStore, SearchResult
+from equipoise.errors import DuplicateError, ParameterError, ShapeError, UnknownNameError
+
+
+@pytest.fixture
+def store() -> InMemoryVectorStore:
+    made = InMemoryVectorStore()
+    made.connect()
+    made.create_collection("test", dimensions=3)
+    return made
+
+
+def test_what_was_put_in_is_found_with_its_text(store: InMemoryVectorStore) -> None:
+    store.upsert("test", ["a", "b", "c"], np.eye(3), texts=["one", "two", "three"])
+    results = store.search("test", [0.0, 2.0, 1.0], top_k=2)
+    assert [(result.id, result.text) for result in results] == [("b", "two"), ("c", "three")]
+    assert results[0].score == pytest.approx(2 / 5**0.5)
+
+
+def test_lists_without_texts_will_do_and_ten_is_the_default(store: InMemoryVectorStore) -> None:
+    store.upsert("test", [f"{number:02d}" for number in range(12)], [[1.0, 0.0, 0.0]] * 12)
+    results = store.search("test", np.array([1.0, 0.0, 0.0]))
+    assert results == [SearchResult(f"{number:02d}", 1.0) for number in range(10)]
+
+
+def test_an_upsert_replaces_and_a_delete_removes(store: InMemoryVectorStore) -> None:
+    store.upsert("test", ["a"], [[1, 0, 0]], texts=["old"])
+    store.upsert("test", ["a"], [[0, 1, 0]], texts=["new"])
+    assert store.count("test") == 1
+    assert store.search("test", [0, 1, 0])[0] == SearchResult("a", 1.0, "new")
+    assert store.delete("test", ["a"]) == 1
+    assert store.search("test", [0, 1, 0]) == []
+
+
+def test_collections_are_apart_and_unknown_ones_get_a_suggestion(store: InMemoryVectorStore) -> None:
+    store.create_collection("other", dimensions=2)
+    store.upsert("other", ["x"], [[1, 0]])
+    assert store.count("test") == 0
+    with pytest.raises(UnknownNameError) as error:
+        store.search("tets", [1, 0, 0])
+    assert error.value.hint == "did you mean test?"
+
+
+def test_bad_calls_are_refused(store: InMemoryVectorStore) -> None:
+    with pytest.raises(DuplicateError, match="collection 'test' already"):
+        store.create_collection("test", dimensions=3)
+    with pytest.raises(ShapeError, match="4 dimensions"):
+        store.search("test", [1, 2, 3, 4])
+    with pytest.raises(ShapeError):
+        store.search("test", [[1, 2, 3]])
+    with pytest.raises(ParameterError, match="k is 0"):
+        store.search("test", [1, 2, 3], top_k=0)
+    with pytest.raises(ParameterError, match="dims is -1"):
+        store.create_collection("bad", dimensions=-1)
+
+
+def test_a_closed_store_has_forgotten_everything(store: InMemoryVectorStore) -> None:
+    with store:
+        store.upsert("test", ["a"], [[1, 0, 0]])
+    with pytest.raises(UnknownNameError):
+        store.count("test")

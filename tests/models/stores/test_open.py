@@ -1,0 +1,100 @@
+"""Stores by spec, and what is said when a spec cannot be opened."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.errors import MissingExtraError, ParameterError, StoreError, UnknownNameError
+from equipoise.extras import install_command
+from equipoise.models.stores import open_store
+
+
+def test_an_unknown_store_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError) as error:
+        open_store("pgvektor:postgresql://host/db", dims=2)
+    assert error.value.hint == "did you mean pgvector?"
+
+
+@pytest.mark.parametrize(
+    ("spec", "module", "extra"),
+    [
+        ("faiss", "faiss", "faiss"),
+        ("chroma:folder", "chromadb", "chroma"),
+        ("pgvector:postgresql://127.0.0.1:1/db", "psycopg", "pgvector"),
+        ("qdrant:http://127.0.0.1:1", "qdrant_client", "qdrant"),
+    ],
+)
+def test_a_missing_package_is_answered_with_the_install_line(
+    spec: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in list(sys.modules):
+        if name.partition(".")[0] == module:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError) as error:
+        open_store(spec, dims=2)
+    assert error.value.hint == install_command(extra)
+    assert error.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "sentence"),
+    [
+        ("memory", {}, "begins empty and must know its dimensions"),
+        ("memory:x", {"dims": 2}, "takes nothing after the colon"),
+        ("memory", {"dims": 0}, "dims is 0"),
+        ("memory", {"dims": 2, "geometry": "poincare"}, "know no poincare geometry"),
+        ("memory", {"dims": 2, "collection": "a\nb"}, "cannot name a collection"),
+        ("memory", {"dims": 2, "index": "hnsw"}, "the memory store has no option 'index'"),
+        ("chroma", {"dims": 2}, "needs to know where it is"),
+        ("chroma:x", {"dims": 2, "collection": "a b"}, "cannot name a collection of a chroma store"),
+        ("pgvector:", {"dims": 2}, "needs to know where it is"),
+        ("pgvector:host=localhost", {"dims": 2}, "begins with postgresql://"),
+        ("qdrant:localhost", {"dims": 2}, "is no address of a Qdrant server"),
+        ("qdrant:http://127.0.0.1:1", {"dims": 2, "timeout": 0}, "timeout is 0"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused(spec: str, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ParameterError, match=sentence):
+        open_store(spec, **settings)
+
+
+def test_an_unknown_index_gets_a_suggestion() -> None:
+    for spec, near in (("faiss:hnws", "hnsw"), ("faiss:flatt", "flat")):
+        with pytest.raises(UnknownNameError) as error:
+            open_store(spec, dims=2)
+        assert error.value.hint == f"did you mean {near}?"
+
+
+def test_an_unknown_option_gets_a_suggestion() -> None:
+    with pytest.raises(ParameterError) as error:
+        open_store("faiss:hnsw", dims=2, ef_serch=5)
+    assert error.value.hint == "did you mean ef_search?"
+
+
+def test_only_exact_stores_call_themselves_exact() -> None:
+    assert open_store("memory", dims=2).exact
+    pytest.importorskip("faiss")
+    assert open_store("faiss", dims=2).exact
+    assert not open_store("faiss:hnsw", dims=2).exact
+
+
+@pytest.mark.engines("qdrant_client")
+def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("qdrant_client")
+    monkeypatch.delenv("QDRANT_API_KEY", raising=False)
+    with pytest.raises(StoreError, match=r"Qdrant server at http://127\.0\.0\.1:9 does not answer"):
+        open_store("qdrant:http://127.0.0.1:9", dims=2, timeout=3)
+
+
+@pytest.mark.engines("chromadb")
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("chromadb")
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="the Chroma database at .* cannot be used"):  # noqa: RUF043
+        open_store(f"chroma:{tmp_path / 'file'}", dims=2)

@@ -1,0 +1,160 @@
+"""TF-IDF against scikit-learn's vectoriser, and the laws of the cosine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.models import inverted_index
+from equipoise.models.analyzer import fold_case
+from equipoise.models.lexical import TfidfRetriever
+from equipoise.models.retriever import retriever
+
+DOCUMENTS = [
+    "Short stature, disproportionate",
+    "Kleinwuchs; disproportionierter Kleinwuchs",
+    "a  b\tcd\nefg hijk lmnop",
+    "Größe über dem Durchschnitt",
+    "短い 身長 αβγδεζηθ Σίσυφος",
+    "short short short stature",
+    "!!!",
+]
+QUERIES = ["kleinwuchs", "short stature", "GRÖSSE", "zzz qqq", "身長 b", "ab"]
+
+TEXT = st.text(alphabet="abé ß\t字", min_size=1, max_size=12).filter(str.strip)
+CORPUS = st.lists(TEXT, min_size=1, max_size=6)
+
+
+def all_scores(fitted, queries):
+    table = np.full((len(queries), len(fitted)), np.nan)
+    for rows, scores in fitted.score_blocks(queries):
+        table[rows] = scores
+    return table
+
+
+def by_scikit_learn(documents, queries, **options):
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    vectoriser = text.TfidfVectorizer(preprocessor=fold_case, **options)
+    try:
+        table = vectoriser.fit_transform(documents)
+    except ValueError:  # "empty vocabulary": nothing to score by
+        return np.zeros((len(queries), len(documents)))
+    return (vectoriser.transform(queries) @ table.T).toarray()
+
+
+@pytest.mark.parametrize("lengths", [(3, 5), (1, 1), (1, 3), (2, 2), (5, 7), (4, 4)])
+@pytest.mark.parametrize("sublinear", [False, True])
+def test_character_scores_are_those_of_scikit_learn(lengths, sublinear):
+    ours = all_scores(TfidfRetriever(ngrams=lengths, sublinear=sublinear).fit(DOCUMENTS), QUERIES)
+    theirs = by_scikit_learn(DOCUMENTS, QUERIES, analyzer="char_wb", ngram_range=lengths, sublinear_tf=sublinear)
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 3)])
+def test_word_scores_are_those_of_scikit_learn(lengths):
+    ours = all_scores(TfidfRetriever("word", lengths).fit(DOCUMENTS), QUERIES)
+    theirs = by_scikit_learn(DOCUMENTS, QUERIES, analyzer="word", ngram_range=lengths, token_pattern=r"\w+")
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=80)
+@given(CORPUS, st.lists(TEXT, min_size=1, max_size=3), st.sampled_from([(3, 5), (1, 2), (4, 6)]))
+@example(["ß"], ["s"], (1, 2))
+def test_any_texts_score_as_in_scikit_learn(documents, queries, lengths):
+    ours = all_scores(TfidfRetriever(ngrams=lengths).fit(documents), queries)
+    theirs = by_scikit_learn(documents, queries, analyzer="char_wb", ngram_range=lengths)
+    assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def test_keys_that_outgrow_their_bits_are_ranked_and_stay_exact(monkeypatch):
+    expected = all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES)
+    monkeypatch.setattr(inverted_index, "_ROOM", 3000)
+    assert all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES) == pytest.approx(expected, abs=1e-12)
+
+
+def test_thousands_of_different_characters_are_told_apart():
+    rng = np.random.default_rng(0)
+    documents = ["".join(map(chr, row)) for row in rng.integers(0x4E00, 0x9FA0, (600, 20))]
+    found = TfidfRetriever(ngrams=(3, 7)).fit(documents).search([text[5:15] for text in documents], 1)
+    assert found.indices[:, 0].tolist() == list(range(600))
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPUS)
+def test_a_document_is_its_own_best_match_with_cosine_one(documents):
+    scores = all_scores(TfidfRetriever(ngrams=(1, 3)).fit(documents), documents)
+    assert np.diag(scores) == pytest.approx(np.ones(len(documents)))
+    assert (scores <= 1 + 1e-12).all()
+    assert (scores >= 0).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPUS)
+def test_the_cosine_is_symmetric(documents):
+    scores = all_scores(TfidfRetriever().fit(documents), documents)
+    assert scores == pytest.approx(scores.T, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPUS, TEXT, st.integers(2, 4))
+def test_repeating_a_query_changes_no_score(documents, query, times):
+    fitted = TfidfRetriever().fit(documents)
+    once, often = all_scores(fitted, [query, " ".join([query] * times)])
+    assert often == pytest.approx(once, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPUS, TEXT)
+def test_a_document_that_shares_nothing_stays_at_zero(documents, query):
+    scores = all_scores(TfidfRetriever().fit([*documents, "xyzzy"]), [query])[0]
+    assert scores[-1] == 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPUS, TEXT, st.randoms(use_true_random=False))
+def test_the_order_of_the_documents_changes_no_bit_of_a_score(documents, query, random):
+    order = list(range(len(documents)))
+    random.shuffle(order)
+    straight = all_scores(TfidfRetriever().fit(documents), [query])[0]
+    mixed = all_scores(TfidfRetriever().fit([documents[i] for i in order]), [query])[0]
+    assert mixed.tolist() == straight[order].tolist()
+
+
+def test_equal_documents_tie_and_stand_in_their_order():
+    found = TfidfRetriever().fit(["blue", "red fox", "red fox"]).search(["red"], 3)
+    assert found.indices.tolist() == [[1, 2, 0]]
+    assert found.scores[0, 0] == found.scores[0, 1]
+
+
+def test_documents_without_any_ngram_score_zero():
+    assert all_scores(TfidfRetriever("word").fit(["!", "?"]), ["a"]).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("spec", ["tfidf:", "tfidf:,ngrams=2-4", "tfidf:,analyzer=word,stopwords=en,sublinear=true"])
+def test_the_spec_of_the_card_makes_the_same_system(spec):
+    assert retriever(retriever(spec).card.spec) == retriever(spec)
+
+
+def test_lengths_may_be_given_as_a_pair():
+    assert retriever("tfidf:", ngrams=(2, 4)) == retriever("tfidf:,ngrams=2-4")
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "sentence"),
+    [
+        ("tfidf:,ngrams=5-3", ParameterError, "5-3"),
+        ("tfidf:,ngrams=0-2", ParameterError, "'0-2'"),
+        ("tfidf:,ngrams=few", ParameterError, "'few'"),
+        ("tfidf:,analyzer=wrd", UnknownNameError, "wrd"),
+        ("tfidf:,language=de", ParameterError, "stop words"),
+        ("tfidf:,sublinear=maybe", ParameterError, "maybe"),
+        ("tfidf:,ngram=2", ParameterError, "no option 'ngram'"),
+    ],
+)
+def test_wrong_options_are_named(spec, kind, sentence):
+    with pytest.raises(kind, match=sentence) as caught:
+        retriever(spec)
+    assert caught.value.hint

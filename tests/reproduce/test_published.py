@@ -1,0 +1,94 @@
+"""A published figure and the conventions that give it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.errors import ParameterError
+from equipoise.metrics.parser import parse_metrics
+from equipoise.reproduce.emulation import RunAndQrels, score_under
+from equipoise.reproduce.presets import PRESETS
+from equipoise.reproduce.published import ReportedScore, explain_published
+from library_figures import runs_and_qrels
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("0.4123", 0.41225, 0.41235),
+        ("41.23", 0.41225, 0.41235),
+        ("41%", 0.405, 0.415),
+        ("1", 0.5, 1.0),
+        ("0", 0.0, 0.5),
+        ("0.50", 0.495, 0.505),
+    ],
+)
+def test_a_figure_stands_for_all_that_is_printed_so(text: str, low: float, high: float) -> None:
+    printed = ReportedScore.of(text)
+    assert (printed.low, printed.high) == pytest.approx((low, high))
+
+
+@given(st.floats(0, 1), st.integers(1, 8))
+def test_a_value_is_within_what_its_own_print_stands_for(value: float, digits: int) -> None:
+    printed = ReportedScore.of(f"{value:.{digits}f}")
+    assert printed.holds(value)
+    assert not printed.holds(value + 1.01 * 10.0**-digits)
+
+
+@pytest.mark.parametrize("text", ["abc", "-0.1", "101", "nan", "inf", ""])
+def test_what_is_no_figure_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="the published figure"):
+        ReportedScore.of(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(runs_and_qrels(), st.sampled_from(sorted(PRESETS)), st.sampled_from(["mteb", "equipoise"]))
+def test_what_a_preset_prints_is_found_again(material, name: str, base: str) -> None:
+    run, qrels = material
+    value = score_under(
+        RunAndQrels.of(run, qrels),
+        parse_metrics("nDCG@3")[0],
+        PRESETS[name].rules(parse_metrics("nDCG@3")[0]),
+    ).value
+    found = explain_published(run, qrels, f"{value:.6f}", "nDCG@3", like=base)
+    assert name in [match.preset for match in found.matches if not match.changes]
+
+
+RUN = {"q1": {"a": 0.5, "b": 0.5, "c": 0.1}, "q2": {"b": 0.5, "a": 0.2}}
+QRELS = {"q1": {"b": 2, "c": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+
+
+def test_one_change_of_a_convention_is_found_and_no_pair_that_contains_it() -> None:
+    metric = parse_metrics("nDCG@3")[0]
+    rules = PRESETS["trec_eval"].rules(metric).with_values({"gain": "exp"})
+    value = score_under(RunAndQrels.of(RUN, QRELS), metric, rules).value
+    found = explain_published(RUN, QRELS, f"{value:.5f}", "nDCG@3", like="trec_eval")
+    changes = [match.changes for match in found.matches]
+    assert (("gain", "exp"),) in changes
+    assert not any(len(each) > 1 and ("gain", "exp") in each for each in changes)
+    assert found.matches[changes.index((("gain", "exp"),))].says == ["the gain is 2^grade - 1"]
+
+
+def test_two_changes_are_found() -> None:
+    metric = parse_metrics("nDCG@3")[0]
+    two = {"gain": "exp", "missing": "zero"}
+    value = score_under(RunAndQrels.of(RUN, QRELS), metric, PRESETS["mteb"].rules(metric).with_values(two)).value
+    found = explain_published(RUN, QRELS, f"{value:.5f}", "nDCG@3", like="mteb")
+    assert any(dict(match.changes) == two for match in found.matches)
+
+
+def test_a_figure_that_nothing_gives_is_said_to_be_one() -> None:
+    found = explain_published(RUN, QRELS, "0.999", "nDCG@3", like="ranx")
+    assert found.matches == ()
+    assert found.nearest.value < 0.999
+    assert found.tried >= found.figures > 1
+
+
+def test_presets_without_the_metric_are_named_with_the_reason() -> None:
+    found = explain_published(RUN, QRELS, "0.5", "MRR", like="ranx")
+    assert found.skipped["mteb"] == "mteb has no MRR"
+    with pytest.raises(ParameterError, match="sklearn has no MRR"):
+        explain_published(RUN, QRELS, "0.5", "MRR", like="sklearn")

@@ -1,0 +1,377 @@
+"""Cells on a real Ray cluster: their values, their errors, and workers, nodes and drivers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from cluster_cells import begun, complain, die, lacking, square, wait_for, wait_until
+from equipoise import run_fair_comparison
+from equipoise.cli.app import cli
+from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError, PartialError
+from equipoise.evidence.ranking_from_vectors import ranking_from_shards
+from equipoise.geometry.sharded_search import nearest_in_shards
+from equipoise.geometry.shards import write_shards
+from equipoise.models.cache import VectorCache
+from equipoise.runs.executors import LocalExecutor, ray
+from equipoise.runs.executors.ray import RayExecutor
+from equipoise.runs.store import load_run
+from fair_sample import SETTINGS, Counting, document, pairs
+from stored_folders import stored
+from toy_ontology import obo
+
+pytestmark = [
+    pytest.mark.engines("ray"),
+    pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX"),
+]
+
+TEXT = document()
+ASKED = pairs(TEXT)
+MODELS = ["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"]
+WORDS = ["--chunk-sizes", "16", "24", "--overlaps", "0", "--top-ks", "1", "2", "--tokenizer", "words"]
+TERMS = [f"finding of kind{number}" for number in range(600)] + ["stuck"]
+INDEX = ["phenotypes", "index", "build", "--ontology", "many.obo", "--json"]
+Eq = Callable[..., subprocess.Popen[str]]
+
+
+def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
+    cluster: Any, eq: Eq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before this process connects: whoever is connected when a node dies gets its log printed."""
+    (tmp_path / "document.md").write_text(TEXT)
+    (tmp_path / "fixture.json").write_text(json.dumps(ASKED))
+    words = ["fair", "compare", "--doc", "document.md", "--qa", "fixture.json", *WORDS, "--json"]
+    words += ["--models", "bm25:", "py:cluster_cells.Patient,identity=patient", "-o", "results"]
+    runs = tmp_path / "results" / "runs"
+
+    driver = eq(*words, "--engine", "ray", "--address", cluster.address)
+    wait_for(runs / "bm25" / "manifest.json")
+    driver.kill()
+    driver.communicate()
+    assert [path.name for path in runs.iterdir() if not path.name.startswith(".")] == ["bm25"]
+    finished = (runs / "bm25" / "manifest.json").read_bytes()
+
+    (tmp_path / "node").unlink(missing_ok=True)
+    driver = eq(*words, "--engine", "ray", "--address", cluster.address)
+    wait_for(tmp_path / "node")
+    cluster.kill_node((tmp_path / "node").read_text())
+    (tmp_path / "gate").touch()
+    output, said = driver.communicate(timeout=60)
+    assert driver.returncode == 0, said
+    assert len(json.loads(output)["models"]) == 2, "Ray's own words stay out of the data"
+    assert "running on 2 cores on 3 nodes of a Ray cluster" in said
+    assert "a model is begun again" in said
+    assert "bm25: read back from results, nothing computed again" in said
+    assert (runs / "bm25" / "manifest.json").read_bytes() == finished
+    cluster.add_node()
+
+    (tmp_path / "results").rename(tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli, words, prog_name="eq").exit_code == 0
+    assert stored(tmp_path / "results") == stored(tmp_path / "there")
+
+
+def test_values_come_as_they_are_finished_and_are_those_of_the_local_engine(engine: RayExecutor) -> None:
+    told: list[str] = []
+    cells = list(range(8))
+    found = list(engine.map(square, cells, 100, step=told.append))
+    local = [each.value() for each in LocalExecutor().map(square, cells, 100)]
+    assert sorted(each.place for each in found) == cells
+    assert {each.place: each.value() for each in found} == dict(enumerate(local))
+    assert sorted(told) == [f"square {cell}" for cell in cells]
+    assert engine.place == "2 cores on 3 nodes of a Ray cluster"
+
+
+def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor) -> None:
+    found = {each.place: each for each in engine.map(complain, ["ours", "theirs", "stubborn", "fine"], "")}
+    with pytest.raises(InputError) as caught:
+        found[0].value()
+    assert caught.value.render() == "error[E200]: the cell is bad\n  here\nhint: take another"
+    with pytest.raises(KeyError, match="lost"):
+        found[1].value()
+    with pytest.raises(EquipoiseError, match="StubbornError: <unlocked"):
+        found[2].value()
+    assert found[3].value() == "fine"
+
+
+def test_what_cannot_be_sent_is_said_of_its_cell_alone(engine: RayExecutor) -> None:
+    found = {each.place: each for each in engine.map(complain, [threading.Lock(), "fine"], "")}
+    with pytest.raises(ParameterError, match="cannot be sent to another machine"):
+        found[0].value()
+    assert found[1].value() == "fine"
+
+
+def test_what_cells_share_must_be_there_and_here(engine: RayExecutor) -> None:
+    with pytest.raises(ParameterError, match="cannot be sent to another machine"):
+        list(engine.map(complain, ["fine"], threading.Lock()))
+    (found,) = engine.map(complain, ["fine"], Foreign())
+    with pytest.raises(MissingExtraError, match="No module named 'no_such_package'"):
+        found.value()
+
+
+def test_a_cell_whose_worker_is_killed_is_begun_again_but_not_for_ever(
+    engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "ATTEMPTS", 2)
+    before = len(engine.notes)
+    found = {each.place: each for each in engine.map(die, [("once", 1), ("always", 9)], tmp_path)}
+    assert found[0].value() == "once"
+    with pytest.raises(PartialError, match="its worker died 2 times"):
+        found[1].value()
+    assert [begun(tmp_path / name) for name in ("once", "always")] == [2, 2]
+    assert len(engine.notes) == before + 2
+
+
+def test_a_node_without_equipoise_swallows_no_cell(
+    cluster: Any, engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails at once, so that it would get one cell after the other."""
+    (tmp_path / "equipoise").mkdir()
+    (tmp_path / "equipoise" / "__init__.py").write_text("raise ImportError('half installed')\n")
+    broken = cluster.add_node(env_vars={"PYTHONPATH": str(tmp_path)})
+    cluster.wait()
+    said: list[str] = []
+    monkeypatch.setattr(engine, "tell", said.append)
+    found = list(engine.map(square, list(range(12)), 0))
+    cluster.kill_node(broken.node_id, gently=True)
+    assert sorted(each.value() for each in found) == [number**2 for number in range(12)]
+    assert said == [
+        f"the node {platform.node()} cannot run equipoise: ImportError: half installed; nothing more is sent there"
+    ]
+
+
+def test_what_every_node_lacks_is_an_error_of_its_cell(engine: RayExecutor) -> None:
+    found = list(engine.map(lacking, ["one", "two"], None))
+    for each in found:
+        with pytest.raises(MissingExtraError, match="this needs the package"):
+            each.value()
+
+
+def test_a_cell_that_no_node_is_large_enough_for_is_not_waited_for_for_ever(
+    engine: RayExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "NODE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(ray, "_LOOK_SECONDS", 0.1)
+    with pytest.raises(PartialError, match="no node of the Ray cluster has 64 cores"):
+        list(engine.map(square, [1], 0, cores=64))
+
+
+def test_shards_searched_on_a_cluster_give_the_same_bytes(engine: RayExecutor) -> None:
+    rng = np.random.default_rng(0)
+    corpus = [rng.normal(size=(rows, 8)).astype(np.float32) for rows in (40, 25, 35)]
+    queries = rng.normal(size=(6, 8)).astype(np.float32)
+    here = nearest_in_shards(queries, corpus, 5)
+    there = nearest_in_shards(queries, corpus, 5, over=engine.in_order)
+    assert here.indices.tobytes() == there.indices.tobytes()
+    assert here.scores.tobytes() == there.scores.tobytes()
+    relevant = here.indices[:, 3:4]
+    ranks = [
+        ranking_from_shards(queries, corpus, relevant=relevant, over=over).ranks for over in (None, engine.in_order)
+    ]
+    assert ranks[0].tobytes() == ranks[1].tobytes()
+
+
+def test_a_fair_comparison_stores_the_same_bytes_as_in_this_process(engine: RayExecutor, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    run_fair_comparison(MODELS, TEXT, ASKED, output=here, **SETTINGS)
+    found = run_fair_comparison(MODELS, TEXT, ASKED, output=there, engine=engine, **SETTINGS)
+    assert [each.model_spec for each in found] == MODELS
+    assert stored(here) == stored(there)
+    again = run_fair_comparison(MODELS, TEXT, ASKED, output=there, engine=engine, **SETTINGS)
+    assert again.resumed == tuple(MODELS)
+    assert again.to_dict() == found.to_dict()
+
+
+def test_the_texts_of_a_single_model_are_spread_over_the_nodes(
+    engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Enough texts for several blocks; the run has the same bytes."""
+    sent: list[int] = []
+
+    def counted(work: Any, items: Any, **options: Any) -> Any:
+        sent.append(len(items))
+        return RayExecutor.as_finished(engine, work, items, **options)
+
+    monkeypatch.setattr(engine, "as_finished", counted)
+    model, long = (
+        ["py:cluster_cells.Plain,identity=plain"],
+        TEXT + "".join(f"Stone {n}.\n" for n in range(900)),
+    )
+    here, there = tmp_path / "here", tmp_path / "there"
+    run_fair_comparison(model, long, ASKED, output=here, **SETTINGS)
+    run_fair_comparison(model, long, ASKED, output=there, engine=engine, **SETTINGS)
+    assert stored(here) == stored(there)
+    assert max(sent) > 1
+
+
+def test_a_model_in_hand_travels_too(engine: RayExecutor) -> None:
+    (found,) = run_fair_comparison([Counting()], TEXT, ASKED, engine=engine, **SETTINGS)
+    (here,) = run_fair_comparison([Counting()], TEXT, ASKED, **SETTINGS)
+    assert found.result.per_unit.keys() == here.result.per_unit.keys()
+    for name, values in here.result.per_unit.items():
+        assert values.tobytes() == found.result.per_unit[name].tobytes()
+
+
+def test_an_index_outlives_its_driver_and_a_node_and_has_the_same_bytes(
+    cluster: Any, engine: RayExecutor, eq: Eq, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three blocks are back when the driver is killed; the node of the third one dies later."""
+    many_terms(tmp_path)
+    words = [*INDEX, "--model-name", "py:cluster_cells.Stuck,identity=stuck"]
+    there = ["--engine", "ray", "--address", cluster.address, "--index-dir", "there"]
+    driver = eq(*words, *there)
+    wait_for(tmp_path / "node")
+    wait_until(lambda: kept_vectors(tmp_path / "there") == 512)
+    driver.kill()
+    driver.communicate()
+    assert not list((tmp_path / "there").glob("*/meta.json"))
+
+    (tmp_path / "node").unlink()
+    monkeypatch.chdir(tmp_path)
+    plug = threading.Thread(target=pull_the_plug, args=(cluster, tmp_path))
+    plug.start()
+    ended = eq_here(*words, *there, "--store", f"pgvector:{postgres}")
+    plug.join()
+    assert ended.exit_code == 0, ended.output
+    assert "a block of texts is begun again" in ended.stderr
+    report = json.loads(ended.stdout)["indexes"][0]["report"]
+    assert (report["from_cache"], report["embedded"]) == (512, 89)
+    cluster.add_node()
+
+    assert eq_here(*words, "--index-dir", "here").exit_code == 0
+    assert files(tmp_path / "here") == files(tmp_path / "there")
+    asked = ["phenotypes", "query", "finding of kind7", "--ontology", "many.obo", "--index-dir", "there"]
+    asked += ["--model-name", words[-1], "--json", "--num-results", "3"]
+    found = [
+        json.loads(eq_here(*asked, *store).stdout)["results"] for store in ([], ["--store", f"pgvector:{postgres}"])
+    ]
+    assert len(found[0]) == 3
+    assert found[0] == found[1]
+
+
+def test_a_model_that_the_workers_lack_is_a_sentence_of_theirs(
+    engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_terms(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "only_here.py").write_text("from cluster_cells import Patient\n")
+    (tmp_path / "gate").touch()
+    monkeypatch.syspath_prepend(tmp_path / "own")
+    monkeypatch.chdir(tmp_path)
+    words = [*INDEX, "--model-name", "py:only_here.Patient", "--index-dir", "there", "--engine", "ray"]
+    ended = eq_here(*words)
+    assert ended.exit_code == 4, ended.output
+    assert "cannot load the model" in ended.stderr
+    assert "No module named 'only_here'" in ended.stderr
+
+
+def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
+    engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{top}{leaf},{top}\n" for top in "abcd" for leaf in range(5)]
+    (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
+    monkeypatch.chdir(tmp_path)
+    words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--rates", "0.3", "--epochs", "2"]
+    words += ["--seeds", "2", "--resamples", "30", "-o"]
+    for folder, where in (("here", []), ("there", ["--engine", "ray"])):
+        ended = eq_here(*words, folder, *where)
+        assert ended.exit_code == 0, ended.output
+    assert stored(tmp_path / "here") == stored(tmp_path / "there")
+    assert eq_here(*words, "there", "--engine", "ray", "--device", "cpu").exit_code == 2
+
+
+def test_the_exact_search_of_a_corpus_on_disk_runs_on_a_cluster(
+    engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    write_shards(tmp_path / "shards", [rng.normal(size=(300, 8))], rows=70, kind="int8")
+    np.save(tmp_path / "q.npy", rng.normal(size=(9, 8)))
+    monkeypatch.chdir(tmp_path)
+    words = ["index-quality", "--store", "faiss:hnsw", "--corpus", "shards", "--queries", "q.npy", "-o"]
+    for folder, where in (("here", []), ("there", ["--engine", "ray"])):
+        ended = eq_here(*words, folder, "--name", "hnsw", *where)
+        assert ended.exit_code == 0, ended.output
+    here, there = (load_run(tmp_path / folder / "hnsw").result for folder in ("here", "there"))
+    assert here.per_unit["IndexRecall@10"].tobytes() == there.per_unit["IndexRecall@10"].tobytes()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["hnsw"]
+
+
+def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
+    cluster: Any, engine: RayExecutor, eq: Eq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both kinds of address at once: two of three blocks of each are back. The cluster ends here."""
+    engine.__exit__(None, None, None)
+    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    words = [*INDEX, "--model-name", "py:cluster_cells.Stuck,identity=stuck", "--index-dir", "there"]
+    drivers = {}
+    for name, address in (("inside", cluster.address), ("client", cluster.client)):
+        (tmp_path / name).mkdir()
+        many_terms(tmp_path / name)
+        where = ["--engine", "ray", "--address", address]
+        drivers[name] = eq(*words, *where, cwd=tmp_path / name, impatient=True)
+    there = [tmp_path / name / "there" for name in drivers]
+    wait_until(
+        lambda: (
+            all(kept_vectors(folder) == 512 for folder in there)
+            or any(driver.poll() is not None for driver in drivers.values())
+        )
+    )
+    cluster.kill_head()
+    for name, driver in drivers.items():
+        output, said = driver.communicate(timeout=60)
+        assert (driver.returncode, output) == (3, ""), said
+        running, *lost, last = said.splitlines()
+        assert running == "running on 2 cores on 3 nodes of a Ray cluster"
+        assert all(line.startswith("a block of texts is begun again") for line in lost), said
+        assert json.loads(last)["error"]["sentence"].startswith("the Ray cluster went away: ")
+        assert kept_vectors(tmp_path / name / "there") == 512
+
+
+class Foreign:
+    """Something that is made of a package which no worker has."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, ("no_such_package",)
+
+
+def eq_here(*words: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(cli, list(words), prog_name="eq")
+
+
+def many_terms(folder: Path) -> None:
+    """An ontology of 601 terms: three blocks of texts, the shortest of which is in the last."""
+    terms = [f"\n[Term]\nid: T:{number}\nname: {label}\n" for number, label in enumerate(TERMS)]
+    obo(folder / "many.obo", "".join(terms))
+
+
+def kept_vectors(folder: Path) -> int:
+    """How many vectors lie beside an index that is being built."""
+    found = 0
+    for file in folder.glob(".*.work/*.sqlite"):
+        with VectorCache(file) as cache:
+            found += cache.size().vectors
+    return found
+
+
+def pull_the_plug(cluster: Any, folder: Path) -> None:
+    """End the node that waits before the gate, and open it for the next one."""
+    wait_for(folder / "node")
+    cluster.kill_node((folder / "node").read_text())
+    (folder / "gate").touch()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All that lies in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,83 @@
+"""Addresses where no cluster answers: a sentence within seconds."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from equipoise.cli.app import cli
+from equipoise.errors import MissingExtraError, ParameterError
+from equipoise.runs.executors import ray_worker
+from equipoise.runs.executors.ray_worker import check_cluster, host_and_port
+from toy_ontology import obo
+
+
+@pytest.fixture
+def listener() -> Iterator[str]:
+    """The address of something that listens, and is no cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield "{}:{}".format(*server.getsockname())
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_nobody_at_the_address_is_said_at_once(scheme: str, listener: str) -> None:
+    free = socket.create_server(("127.0.0.1", 0))
+    address = scheme + "{}:{}".format(*free.getsockname())
+    free.close()
+    with pytest.raises(MissingExtraError, match=f"no Ray cluster answers at {address}: Connection refused"):
+        check_cluster(address)
+
+
+@pytest.mark.engines("ray")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["phenotypes", "index", "build", "--ontology", "toy.obo", "--model-name", "hash"],
+        ["accounts", "evaluate", "--tree", "tree.csv"],
+        ["index-quality", "--store", "memory", "--corpus", "c.npy", "--queries", "c.npy"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_says_that_nobody_is_there_before_any_work(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    obo(tmp_path / "toy.obo")
+    (tmp_path / "tree.csv").write_text("id,parent\na,\nb,a\n")
+    np.save(tmp_path / "c.npy", np.eye(3))
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    ended = CliRunner().invoke(cli, [*words, "--engine", "ray", "--address", "127.0.0.1:1"], prog_name="eq")
+    assert ended.exit_code == 4, ended.output
+    assert "no Ray cluster answers at 127.0.0.1:1" in ended.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_something_else_at_the_address_is_said_after_a_while(listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_worker, "SECONDS", 1)
+    with pytest.raises(MissingExtraError, match=r"within 1 seconds|No module named 'ray'") as caught:
+        check_cluster(listener)
+    assert "RAY_AUTH_TOKEN" in caught.value.hint
+
+
+def test_a_host_without_a_name_is_no_cluster() -> None:
+    with pytest.raises(MissingExtraError, match=r"answers at nowhere\.invalid:6379"):
+        check_cluster("nowhere.invalid:6379")
+
+
+@pytest.mark.parametrize("address", ["head", "head:port", "http://head:80/", "head:0", "head:70000", ":1"])
+def test_what_is_no_address_is_bad_input(address: str) -> None:
+    with pytest.raises(ParameterError, match="is no address of a Ray cluster"):
+        host_and_port(address)
+
+
+def test_addresses_of_all_kinds_are_read() -> None:
+    assert host_and_port("[::1]:6379") == ("::1", 6379)
+    assert host_and_port("ray://10.0.0.7") == ("10.0.0.7", 10001)
+    assert host_and_port("ray://head.example:9999") == ("head.example", 9999)

@@ -1,0 +1,261 @@
+"""The two verbs: evaluate and compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, UnknownNameError
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.sets import Sets
+from equipoise.evidence.space import Space
+from equipoise.metrics.base import BaseMetric
+from equipoise.metrics.catalogue import builtin
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.estimate import estimate
+
+QRELS = {f"q{unit}": {"a": 1, "b": 2} for unit in range(12)}
+
+
+def tied_run(seed: int) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    return {unit: dict(zip("abcdefgh", rng.integers(0, 3, 8).tolist(), strict=True)) for unit in QRELS}
+
+
+def ranking(seed: int = 0) -> Ranking:
+    return Ranking.from_runs(QRELS, tied_run(seed))
+
+
+class FirstHit(BaseMetric):
+    """Whether the first place holds a relevant item."""
+
+    def __init__(self) -> None:
+        super().__init__(name="first_hit")
+
+    def calculate(self, results: Ranking) -> np.ndarray:
+        return (results.best_ranks == 1).astype(float)
+
+
+# ---- evaluate --------------------------------------------------------------------------------
+
+
+def test_evaluate_reads_the_spellings_and_estimates_each_metric_once() -> None:
+    result = evaluate(ranking(), ["ndcg@10", "HR@{1,3}", "Acc@1"], system="bm25")
+    assert result.system == "bm25"
+    assert result.names == ("nDCG@10", "HR@1", "HR@3")
+
+
+@pytest.mark.parametrize("ties", ["expected", "by_id", "optimistic", "pessimistic"])
+def test_ties_are_put_in_order_before_anything_is_measured(ties: str) -> None:
+    evidence = ranking()
+    result = evaluate(evidence, "MRR", ties=ties)
+    expected = [metric.measure(evidence.ordered(ties)).value for metric in builtin_metrics("MRR")]
+    assert result["MRR"].value == expected[0]
+    assert result.settings["ties"] == ties
+
+
+def builtin_metrics(name: str):  # type: ignore[no-untyped-def]
+    from equipoise.metrics.parser import parse_metrics
+
+    return parse_metrics(name)
+
+
+def test_the_result_keeps_the_evidence_as_observed() -> None:
+    evidence = ranking()
+    assert evidence.has_ties
+    assert evaluate(evidence, "MRR", ties="by_id").evidence is evidence
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    first, second = (evaluate(ranking(), ["MRR", "MedianRank"], seed=3) for _ in range(2))
+    assert first.estimates == second.estimates
+
+
+def test_clusters_may_be_named_by_unit() -> None:
+    evidence = ranking()
+    clusters = {unit: f"c{place // 3}" for place, unit in enumerate(QRELS)}
+    by_name = evaluate(evidence, "MRR", clusters=clusters)
+    by_order = evaluate(evidence, "MRR", clusters=list(clusters.values()))
+    assert by_name.estimates == by_order.estimates
+    assert by_name.estimates != evaluate(evidence, "MRR").estimates
+
+
+def test_a_unit_without_a_cluster_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="11 of 12 units have no cluster, q1 is the first"):
+        evaluate(ranking(), "MRR", clusters={"q0": "c"})
+
+
+def test_metrics_of_other_people_are_measured_like_the_built_in_ones() -> None:
+    catalogue = builtin().plus([FirstHit()], source="a test")
+    result = evaluate(ranking(), ["first_hit", "MRR"], catalogue=catalogue)
+    assert result["first_hit"].value == result.per_unit["first_hit"].mean()
+    assert evaluate(ranking(), FirstHit()).names == ("first_hit",)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "first"),
+    [
+        (ranking(), "nDCG@10"),
+        (Labels.of([0, 1, 1], [0, 1, 0]), "Acc"),
+        (Pairs.of([0.1, 0.2, 0.5], [0.2, 0.1, 0.6]), "Spearman"),
+        (Sets.of({"d": ["x"], "e": ["y"]}, {"d": ["x"], "e": ["x"]}), "F1"),
+    ],
+)
+def test_without_metrics_the_usual_ones_are_measured(evidence: object, first: str) -> None:
+    assert evaluate(evidence).names[0] == first  # type: ignore[arg-type]
+
+
+def test_a_space_has_no_usual_metrics() -> None:
+    with pytest.raises(ParameterError, match="space evidence has no usual ones"):
+        evaluate(Space.of([[1.0, 0.0], [0.0, 1.0]]))
+
+
+def test_evidence_of_another_kind_is_explained() -> None:
+    with pytest.raises(InputError, match="a dict where evidence should be"):
+        evaluate({"q": {"a": 1}}, "MRR")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="labels evidence"):
+        evaluate(Labels.of([0], [0]), "MRR")
+
+
+def test_an_unknown_tie_policy_gets_a_suggestion() -> None:
+    with pytest.raises(ParameterError) as caught:
+        evaluate(ranking(), "MRR", ties="by-id")
+    assert caught.value.hint == "did you mean by_id?"
+
+
+# ---- compare ---------------------------------------------------------------------------------
+
+
+def test_evidence_is_scored_and_compared() -> None:
+    comparison = compare({"x": ranking(0), "y": ranking(1)}, "HR@{1,3}", primary="hit_rate@3")
+    assert isinstance(comparison, Comparison)
+    assert comparison.primary == "HR@3"
+    assert comparison.metrics == ("HR@1", "HR@3")
+
+
+def test_rankings_have_usual_metrics_and_the_first_is_primary() -> None:
+    comparison = compare({"x": ranking(0), "y": ranking(1)})
+    assert comparison.metrics == ("nDCG@10", "MRR", "HR@1", "HR@10")
+    assert comparison.primary == "nDCG@10"
+
+
+def test_a_primary_metric_that_was_not_listed_is_added() -> None:
+    assert "MRR" in compare({"x": ranking(0), "y": ranking(1)}, "HR@1", primary="MRR").metrics
+
+
+def test_several_primary_metrics_are_refused() -> None:
+    with pytest.raises(ParameterError, match="names 2 metrics"):
+        compare({"x": ranking(0), "y": ranking(1)}, primary="HR@{1,3}")
+
+
+def test_results_are_compared_on_what_they_share() -> None:
+    results = [
+        evaluate(ranking(0), ["MRR", "HR@1"], system="x"),
+        evaluate(ranking(1), ["HR@3", "MRR"], system="y"),
+    ]
+    assert compare(results).metrics == ("MRR",)
+
+
+def test_evidence_and_its_result_give_the_same_comparison() -> None:
+    evidence = {"x": ranking(0), "y": ranking(1)}
+    results = {name: evaluate(each, ["MRR", "HR@1"]) for name, each in evidence.items()}
+    direct = compare(evidence, ["MRR", "HR@1"])
+    assert compare(results).to_dict() == direct.to_dict()
+    assert compare(results, ["MRR", "HR@1"]).to_dict() == direct.to_dict()
+
+
+def test_a_result_that_lacks_a_metric_is_scored_again_from_its_evidence() -> None:
+    results = {name: evaluate(ranking(seed), "MRR", ties="by_id") for name, seed in (("x", 0), ("y", 1))}
+    again = compare(results, "nDCG@5", ties="by_id")
+    direct = compare({"x": ranking(0), "y": ranking(1)}, "nDCG@5", ties="by_id")
+    assert again.to_dict() == direct.to_dict()
+
+
+def test_a_result_without_evidence_cannot_be_scored_again() -> None:
+    bare = [replace(evaluate(ranking(seed), "MRR", system=f"s{seed}"), evidence=None) for seed in (0, 1)]
+    assert compare(bare).primary == "MRR"
+    with pytest.raises(ParameterError, match="no evidence to be scored again"):
+        compare(bare, "nDCG@5")
+
+
+def test_a_metric_that_only_the_results_know_is_compared_by_its_name() -> None:
+    results = [estimate(ranking(seed), [FirstHit()], system=f"s{seed}") for seed in (0, 1)]
+    assert compare(results, "first_hit").primary == "first_hit"
+    with pytest.raises(UnknownNameError):
+        compare(results, "second_hit")
+
+
+def test_clusters_reach_the_comparison_also_through_results() -> None:
+    clusters = {unit: f"c{place // 3}" for place, unit in enumerate(QRELS)}
+    results = {"x": evaluate(ranking(0), "MRR"), "y": evaluate(ranking(1), "MRR")}
+    assert compare(results, clusters=clusters).clusters == 4
+    with_clusters = {name: evaluate(each.evidence, "MRR", clusters=clusters) for name, each in results.items()}
+    assert compare(with_clusters, "HR@1").clusters == 4
+
+
+@pytest.mark.slow
+def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> None:
+    complete = {name: ranking(seed) for name, seed in (("x", 0), ("y", 1))}
+    results = {name: evaluate(each, "MedianRank", ties="pessimistic") for name, each in complete.items()}
+    through_results = compare(results)
+    broken = {name: each.ordered("pessimistic") for name, each in complete.items()}
+    direct = compare(broken, "MedianRank")
+    assert through_results.contrast("x", "y").interval == direct.contrast("x", "y").interval
+
+
+def test_systems_scored_with_different_ties_are_refused() -> None:
+    results = {"x": evaluate(ranking(0), "MRR", ties="by_id"), "y": evaluate(ranking(1), "MRR")}
+    with pytest.raises(ParameterError, match="x was scored with ties=by_id and y with ties=expected"):
+        compare(results)
+
+
+def test_unpaired_units_are_refused_with_the_difference() -> None:
+    other = Ranking.from_runs({"q0": {"a": 1}, "q99": {"a": 1}}, {"q0": {"a": 1.0}})
+    with pytest.raises(PairingError, match="not measured on the same units"):
+        compare({"x": ranking(), "y": other}, "MRR")
+
+
+def test_units_in_another_order_are_paired_by_id() -> None:
+    backwards = ranking(1).take(np.arange(len(QRELS))[::-1])
+    one, other = (compare({"x": ranking(0), "y": each}, "MRR") for each in (ranking(1), backwards))
+    assert one.contrast("x", "y").difference == pytest.approx(other.contrast("x", "y").difference)
+    assert one.contrast("x", "y").wins == other.contrast("x", "y").wins
+
+
+def test_findings_of_the_systems_and_of_the_comparison_come_together() -> None:
+    comparison = compare({"x": ranking(0), "y": ranking(1)}, "MRR")
+    subjects = {(finding.code, finding.subject) for finding in comparison.findings}
+    assert {("EQ301", "x"), ("EQ301", "y"), ("EQ304", "x, y")} <= subjects
+    plain = comparison.to_dict()
+    assert [finding["code"] for finding in plain["findings"]] == [each.code for each in comparison.findings]
+    assert plain["primary"] == "MRR"
+
+
+def test_fewer_than_two_systems_repeated_names_and_other_things_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at least two systems"):
+        compare({"x": ranking()})
+    with pytest.raises(DuplicateError, match="two results are called 'system'"):
+        compare([evaluate(ranking(), "MRR")] * 2)
+    with pytest.raises(InputError, match="the system y is a dict"):
+        compare({"x": ranking(), "y": {}})  # type: ignore[dict-item]
+    with pytest.raises(ParameterError, match="labels and ranking evidence"):
+        compare({"x": ranking(), "y": Labels.of([0], [0])}, "Acc@1")
+    with pytest.raises(ParameterError, match="share no metric"):
+        compare([evaluate(ranking(), "MRR", system="x"), evaluate(ranking(), "HR@1", system="y")])
+
+
+def test_a_comparison_prints_as_one_line() -> None:
+    comparison = compare({"x": ranking(0), "y": ranking(1)}, "MRR")
+    assert repr(comparison).startswith("Comparison of 2 systems on 12 units by MRR")
+
+
+def test_an_estimate_answers_to_every_name_of_its_metric() -> None:
+    result = evaluate(Ranking.from_ranks([1, 2, 3], candidates=5), ["HR@1", "MRR"])
+    assert result["Acc@1"] is result["HR@1"]
+    assert result["rr"] is result["MRR"]

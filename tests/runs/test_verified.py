@@ -1,0 +1,187 @@
+"""Every reader of a run directory verifies the files against the hashes of the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from equipoise.cli.app import cli
+from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
+from equipoise.evidence.ranking import Ranking
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.store import load_evidence, load_run, save_run
+from equipoise.runs.unit_table import UnitContent
+from equipoise.view.results import summarise_run
+from stored_runs import bread_runs, rewrite, tuning
+
+WRITTEN = ("result.json", "cases.jsonl", "evidence.npz", "details.jsonl", "tuning.json")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run directory with every file but the errors."""
+    return store(tmp_path / "run")
+
+
+def store(path: Path, system: str = "bm25", ranks: tuple[int, ...] = (1, 3, 2, 9)) -> Path:
+    names = [f"q{place}" for place in range(len(ranks))]
+    result = evaluate(
+        Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names), "MRR", system=system, resamples=50
+    )
+    details = {name: UnitContent(name) for name in names}
+    return save_run(path, result, manifest=Manifest(system), details=details, tuning=tuning())
+
+
+def edited(file: Path) -> None:
+    """Change one byte without changing the length: a 1 becomes a 2, or the last byte is flipped."""
+    data = file.read_bytes()
+    place = data.find(b"1.0")
+    changed = data[:-1] + bytes([data[-1] ^ 1]) if place < 0 else data[:place] + b"2" + data[place + 1 :]
+    file.write_bytes(changed)
+
+
+def test_the_manifest_has_the_sha256_of_every_other_file(run: Path) -> None:
+    said = json.loads((run / "manifest.json").read_text())["files"]
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in run.iterdir()}
+    del found["manifest.json"]
+    assert said == found
+    assert set(WRITTEN) == set(found)
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_changed_file_is_an_error_that_names_it(run: Path, name: str, evidence: bool) -> None:
+    edited(run / name)
+    with pytest.raises(ChangedFileError) as caught:
+        load_run(run, evidence=evidence)
+    assert caught.value.code == "E501"
+    assert str(run / name) in caught.value.sentence
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_removed_file_is_an_error_that_names_it(run: Path, name: str) -> None:
+    (run / name).unlink()
+    with pytest.raises(StoreError, match=name):
+        load_run(run)
+
+
+def test_the_error_samples_are_verified(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    result = replace(load_run(store(tmp_path / "a")).result, errors={"MRR": np.array([0.1, -0.1])})
+    path = save_run(tmp_path / "b", result, manifest=Manifest("bm25"))
+    assert load_run(path).result.errors["MRR"].tolist() == [0.1, -0.1]
+    edited(path / "errors.npz")
+    with pytest.raises(ChangedFileError, match="errors"):
+        load_run(path)
+
+
+def test_details_that_change_after_the_run_was_opened_are_not_shown(run: Path) -> None:
+    opened = load_run(run)
+    edited(run / "details.jsonl")
+    with pytest.raises(ChangedFileError):
+        _ = opened.details
+
+
+def test_a_file_that_the_manifest_does_not_list_is_not_read(tmp_path: Path) -> None:
+    result = load_run(store(tmp_path / "a")).result
+    path = save_run(tmp_path / "b", result, manifest=Manifest("bm25"))
+    (path / "details.jsonl").write_bytes((tmp_path / "a" / "details.jsonl").read_bytes())
+    (path / "tuning.json").write_bytes((tmp_path / "a" / "tuning.json").read_bytes())
+    opened = load_run(path)
+    assert (opened.details, opened.tuning) == ({}, None)
+
+
+def test_a_manifest_without_hashes_is_refused(run: Path) -> None:
+    said = json.loads((run / "manifest.json").read_text())
+    del said["files"]
+    (run / "manifest.json").write_text(json.dumps(said))
+    with pytest.raises(StoreError, match="no valid files") as caught:
+        load_run(run)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [(load_evidence, "evidence.npz"), (lambda path: summarise_run("key", path, "f"), "result.json")],
+)
+def test_whoever_reads_one_file_verifies_it(run: Path, read: Callable[[Path], object], name: str) -> None:
+    read(run)
+    edited(run / name)
+    with pytest.raises(ChangedFileError, match=name):
+        read(run)
+
+
+COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
+    "compare": lambda a, b: ["compare", str(a), str(b), "--primary", "MRR"],
+    "export": lambda a, b: ["export", str(a), "--to", "md"],
+    "export units": lambda a, b: ["export", str(a), "--to", "csv", "--units"],
+    "gate": lambda a, b: ["gate", str(a), "--min", "MRR>=0.1"],
+    "gate baseline": lambda a, b: ["gate", str(b), "--no-worse-than", str(a)],
+    "report": lambda a, b: ["report", str(a), "-o", str(a.parent / "r.html"), "--no-charts"],
+    "places compare": lambda a, b: ["places", "compare", *map(str, sorted(a.parent.glob("seeds/*/*")))],
+    "extraction compare": lambda a, b: ["phenotypes", "extraction", "compare", str(a), str(b)],
+}
+
+
+@pytest.mark.parametrize("name", ["result.json", "cases.jsonl"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_reads_runs_fails_on_an_edited_file(tmp_path: Path, command: str, name: str) -> None:
+    one, other = store(tmp_path / "one"), store(tmp_path / "other", "tfidf", (2, 3, 2, 9))
+    changed = one
+    if command == "places compare":
+        for model in ("a", "b"):
+            for seed in ("1", "2"):
+                changed = store(tmp_path / "seeds" / model / seed, model)
+    edited(changed / name)
+    ended = CliRunner().invoke(cli, COMMANDS[command](one, other))
+    assert ended.exit_code == 2, ended.output
+    assert "E501" in ended.stderr
+    assert name in ended.stderr
+
+
+def test_cases_set_to_one_do_not_change_a_verdict(tmp_path: Path) -> None:
+    runs = bread_runs(tmp_path, tuned=False)
+    file = runs[2].path / "cases.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        line["values"] = dict.fromkeys(line["values"], 1.0)
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    ended = CliRunner().invoke(cli, ["compare", *(str(run.path) for run in runs)])
+    assert (ended.exit_code, "E501" in ended.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evidence": {}},
+        {"evidence": {"kind": 1, "sha256": None}},
+        {"files": {"result.json": 3}},
+        {"files": []},
+        {"seed": "x"},
+        {"cost": {"dims": "many"}},
+        {"datasets": {"truth": 7}},
+        {"units": 3},
+        {"versions": None},
+    ],
+)
+def test_a_manifest_of_the_wrong_types_is_refused(run: Path, change: dict[str, object]) -> None:
+    said = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(said | change))
+    with pytest.raises(EquipoiseError):
+        load_run(run)
+
+
+def test_a_run_that_is_rewritten_with_its_hashes_is_a_run(run: Path) -> None:
+    rewrite(run / "result.json", (run / "result.json").read_text().replace("bm25", "bm26"))
+    assert load_run(run).result.system == "bm26"
+    assert read_manifest(run).system == "bm25"

@@ -1,0 +1,62 @@
+"""The grid holds every combination once, and says what is wrong with its axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import ParameterGrid
+
+from equipoise.errors import DuplicateError, ParameterError
+from equipoise.tuning.grid import overlap_fits, parameter_grid
+
+AXES = st.dictionaries(
+    st.sampled_from(["chunk_size", "overlap", "top_k", "chunker"]),
+    st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True),
+)
+
+
+@given(AXES)
+def test_a_grid_holds_what_scikit_learn_s_grid_holds(axes: dict[str, Any]) -> None:
+    ours = [tuple(sorted(point.items())) for point in parameter_grid(**axes)]
+    assert sorted(ours) == sorted(tuple(sorted(point.items())) for point in ParameterGrid(axes))
+    assert len(set(ours)) == len(ours)
+
+
+def test_the_source_s_grid_has_27_points_in_the_order_of_its_axes() -> None:
+    points = parameter_grid(chunk_size=[256, 512, 1024], overlap=[0, 50, 100], top_k=[5, 10, 20])
+    assert len(points) == 27
+    assert points[0] == {"chunk_size": 256, "overlap": 0, "top_k": 5}
+    assert points[-1] == {"chunk_size": 1024, "overlap": 100, "top_k": 20}
+    assert [point["top_k"] for point in points[:4]] == [5, 10, 20, 5]
+
+
+def test_points_whose_overlap_is_not_below_the_chunk_size_are_left_out() -> None:
+    points = parameter_grid(chunk_size=[64, 128], overlap=[0, 64, 128], valid=overlap_fits)
+    assert [(p["chunk_size"], p["overlap"]) for p in points] == [(64, 0), (128, 0), (128, 64)]
+
+
+def test_a_point_without_overlap_fits() -> None:
+    assert overlap_fits({"chunk_size": 64})
+    assert overlap_fits({"overlap": 64, "chunk_size": None})
+
+
+def test_a_grid_that_leaves_nothing_says_so_and_why() -> None:
+    with pytest.raises(ParameterError, match=r"none of the 2 configurations is valid \(chunk_size 64;") as caught:
+        parameter_grid(chunk_size=[64], overlap=[64, 128], valid=overlap_fits)
+    assert "overlap is smaller than chunk_size" in caught.value.hint
+
+
+@pytest.mark.parametrize("values", [[5, 5], [1, 1.0], ["a", "b", "a"]])
+def test_a_value_twice_in_an_axis_is_refused(values: list[Any]) -> None:
+    with pytest.raises(DuplicateError, match=r"top_k holds .* twice"):
+        parameter_grid(top_k=values)
+
+
+@pytest.mark.parametrize("values", ["fixed", 5, [], [[1, 2]]])
+def test_an_axis_that_is_no_list_of_plain_values_is_refused(values: object) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parameter_grid(chunker=values)  # type: ignore[arg-type]
+    assert caught.value.hint
