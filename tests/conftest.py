@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -75,7 +76,8 @@ def _installed(name: str) -> bool:
     if (TESTS.parent / name).is_file() or shutil.which(name):
         return True
     try:
-        return find_spec(name) is not None
+        with warnings.catch_warnings(action="ignore"):  # finding a submodule imports its package
+            return find_spec(name) is not None
     except ImportError:  # of a parent package
         return False
 
