@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each says subject, fact and remedy, and carries a code.
+"""The errors a user can meet. Each says subject, fact and hint, and carries a code.
 
 EquipoiseError          E100   anything the program refuses to do             exit 2
 ├── InputError          E200   bytes or values that cannot be read            exit 2
@@ -41,18 +41,18 @@ class EquipoiseError(Exception):
     code = "E100"
     exit_code = 2
 
-    def __init__(self, sentence: str, *, hint: str = "", excerpt: str = "") -> None:
-        self.sentence = redact(sentence)
+    def __init__(self, message: str, *, hint: str = "", excerpt: str = "") -> None:
+        self.message = redact(message)
         self.hint = redact(hint)
         self.excerpt = redact(excerpt)
-        super().__init__(self.sentence)
+        super().__init__(self.message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.sentence, self.hint, self.excerpt))
+        return (_rebuild, (type(self), self.message, self.hint, self.excerpt))
 
     def render(self) -> str:
         """The error as people read it: sentence, excerpt of the input, hint."""
-        lines = [f"error[{self.code}]: {self.sentence}"]
+        lines = [f"error[{self.code}]: {self.message}"]
         if self.excerpt:
             lines += [f"  {line}" for line in self.excerpt.splitlines()]
         if self.hint:
@@ -60,9 +60,9 @@ class EquipoiseError(Exception):
         return "\n".join(lines)
 
 
-def _rebuild(kind: type[EquipoiseError], sentence: str, hint: str, excerpt: str) -> EquipoiseError:
+def _rebuild(kind: type[EquipoiseError], message: str, hint: str, excerpt: str) -> EquipoiseError:
     """Errors cross process borders whole: pickle would drop the keyword arguments."""
-    return kind(sentence, hint=hint, excerpt=excerpt)
+    return kind(message, hint=hint, excerpt=excerpt)
 
 
 class InputError(EquipoiseError):
@@ -184,7 +184,7 @@ class TextTooLongError(PartialError):
 class StoppedError(PartialError):
     """A model failed after ``done`` texts of ``total``, None where it is unknown how many there are.
 
-    >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).sentence
+    >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).message
     'tiny failed after 2,050 texts: the server answered 500'
     """
 

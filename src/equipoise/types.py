@@ -59,12 +59,12 @@ class Finding:
     code: str
     severity: Severity
     subject: str
-    sentence: str
-    remedy: str
+    message: str
+    hint: str
     evidence: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.code} {with_label(self.subject, self.sentence)}"
+        return f"{self.code} {with_label(self.subject, self.message)}"
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""

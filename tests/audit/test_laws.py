@@ -25,7 +25,7 @@ def codes(table: object, **options: object) -> list[str]:
 
 def notes(table: object, **options: object) -> list[str]:
     found = audit_table(table, **options).findings  # type: ignore[arg-type]
-    return [each.sentence for each in found if each.code == "EQ450"]
+    return [each.message for each in found if each.code == "EQ450"]
 
 
 # ---- identities --------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_a_classification_report_is_read_by_its_averages() -> None:
     }
     (accused,) = audit_table(report).impossible
     assert (accused.code, accused.subject) == ("EQ408", "macro avg")
-    assert "F1(average=macro) 0.81" in accused.sentence
+    assert "F1(average=macro) 0.81" in accused.message
 
 
 # ---- intervals, chance, bounds, units ----------------------------------------------------------
@@ -389,7 +389,7 @@ def test_a_blend_is_the_sum_of_its_parts() -> None:
 def test_a_property_of_the_data_cannot_differ_between_systems() -> None:
     rows = [{"model": "a", "graph_density": 0.03}, {"model": "b", "graph_density": 0.07}]
     (accused,) = audit_table(rows).issues
-    assert "cannot if they were measured on the same graph" in accused.sentence
+    assert "cannot if they were measured on the same graph" in accused.message
 
 
 # ---- the rows of a table -----------------------------------------------------------------------

@@ -62,8 +62,8 @@ def test_small_shares_without_signs_may_be_percent(name: str) -> None:
     assert not audit.issues
     (note,) = audit.findings
     assert note.code == "EQ450"
-    assert "if the figures are fractions, and not percent below 1 (EQ403)" in note.sentence
-    assert "percent sign" in note.remedy
+    assert "if the figures are fractions, and not percent below 1 (EQ403)" in note.message
+    assert "percent sign" in note.hint
     signed = audit_table([row | {"HR@1": "8%", "MRR": "65%"}])
     assert [each.code for each in signed.impossible] == ["EQ403"]
 

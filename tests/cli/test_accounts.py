@@ -349,10 +349,10 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
 def test_what_cannot_be_is_said_before_any_training(eq, folder: Path, words, code, sentence, hint) -> None:
     done = eq("accounts", *words, "--tree", "accounts.csv")
     assert done.exit_code == 2
-    told, remedy = done.stderr.split("hint:")
-    assert f"error[{code}]" in told
-    assert sentence in told
-    assert hint in " ".join(remedy.split())
+    error, printed_hint = done.stderr.split("hint:")
+    assert f"error[{code}]" in error
+    assert sentence in error
+    assert hint in " ".join(printed_hint.split())
     assert not list(folder.glob("v.*"))
 
 

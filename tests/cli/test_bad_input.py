@@ -1,4 +1,4 @@
-"""Whatever is wrong with the input: a sentence, a remedy, exit 2, nothing written, no traceback."""
+"""Whatever is wrong with the input: a sentence, a hint, exit 2, nothing written, no traceback."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_errors_are_json_where_data_is(eq) -> None:
         done = eq(*words)
         error = json.loads(done.stderr)["error"]
         assert done.exit_code == error["exit_code"] == 2
-        assert error["sentence"]
+        assert error["message"]
         assert error["hint"]
 
 

@@ -207,7 +207,7 @@ def test_an_empty_document_and_a_missing_fixture_are_bad_input(fair: Run, folder
     assert fair("--models", "bm25:", qa="nothing.json").exit_code == 2
 
 
-def test_absent_answers_are_refused_with_the_remedies(fair: Run, folder: Path) -> None:
+def test_absent_answers_are_refused_with_the_hints(fair: Run, folder: Path) -> None:
     asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
     (folder / "lost.json").write_text(json.dumps(asked))
     refused = fair("--models", "bm25:", *GRID, qa="lost.json")

@@ -154,8 +154,8 @@ def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
     done = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "HR@1", "--json").stdout)
     alone = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "--json").stdout)
     assert done["verdicts"][0]["p"] == pytest.approx(2 * alone["verdicts"][0]["p"])
-    assert "adjusted for 2 metrics" in done["verdicts"][0]["sentence"]
-    assert "adjusted" not in alone["verdicts"][0]["sentence"]
+    assert "adjusted for 2 metrics" in done["verdicts"][0]["message"]
+    assert "adjusted" not in alone["verdicts"][0]["message"]
 
 
 def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:

@@ -114,7 +114,7 @@ def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
 
 
 @pytest.mark.engines("chromadb")
-def test_a_collection_of_another_corpus_is_refused_with_its_remedy(eq: Eq, folder: Path) -> None:
+def test_a_collection_of_another_corpus_is_refused_with_its_hint(eq: Eq, folder: Path) -> None:
     pytest.importorskip("chromadb")
     command = (*COMMAND, "chroma:here", "--collection", "mine")
     assert eq(*command).exit_code == 0

@@ -168,7 +168,7 @@ def test_a_fusion_by_spec_takes_retrievers_fitted_on_the_candidates():
         ("fusion:bm25:+fusion:bm25:", ParameterError, "nested"),
     ],
 )
-def test_wrong_specs_are_named_with_a_remedy(spec, kind, sentence):
+def test_wrong_specs_are_named_with_a_hint(spec, kind, sentence):
     with pytest.raises(kind, match=sentence) as caught:
         reranker(spec)
     assert caught.value.hint

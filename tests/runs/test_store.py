@@ -310,7 +310,7 @@ def test_a_truncated_file_is_a_sentence_and_never_another_error(name: str, share
     (path / name).write_bytes(data[: int(share * len(data))])
     with pytest.raises(StoreError) as caught:
         load_run(path)
-    assert name in caught.value.sentence
+    assert name in caught.value.message
 
 
 @pytest.mark.parametrize("schema", [0, 2, 99])
@@ -382,7 +382,7 @@ def test_the_result_of_a_partial_run_says_so_itself(tmp_path: Path) -> None:
     partial = load_run(save_run(tmp_path / "run", small_result(), manifest=begun)).result
     assert partial.settings["status"] == "partial"
     assert partial.settings["status_reason"] == "interrupted"
-    assert [each.sentence for each in partial.findings if each.code == "EQ206"] == ["the run is partial: interrupted"]
+    assert [each.message for each in partial.findings if each.code == "EQ206"] == ["the run is partial: interrupted"]
     other = replace(small_result(), system="other")
     for primary in ("MRR", "HR@3"):  # HR@3 is scored again from the evidence
         findings = compare([partial, other], primary=primary).findings

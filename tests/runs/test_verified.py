@@ -63,7 +63,7 @@ def test_a_changed_file_is_an_error_that_names_it(run: Path, name: str, evidence
     with pytest.raises(ChangedFileError) as caught:
         load_run(run, evidence=evidence)
     assert caught.value.code == "E501"
-    assert str(run / name) in caught.value.sentence
+    assert str(run / name) in caught.value.message
     assert caught.value.hint
 
 

@@ -237,8 +237,8 @@ def test_findings_are_part_of_the_dictionary() -> None:
         "code": "EQ101",
         "severity": "tip",
         "subject": "mini",
-        "sentence": "it is small",
-        "remedy": "add units",
+        "message": "it is small",
+        "hint": "add units",
         "evidence": ["n = 3"],
     }
 

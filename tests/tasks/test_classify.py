@@ -265,10 +265,10 @@ def test_numpy_has_the_same_buffers_afterwards():
         (np.array([[0, np.inf]]), [1], {"probabilities": True}, NotFiniteError, "no softmax"),
     ],
 )
-def test_bad_input_is_refused_with_subject_and_remedy(scores, targets, options, error, words):
+def test_bad_input_is_refused_with_subject_and_hint(scores, targets, options, error, words):
     with pytest.raises(error) as caught:
         classify(scores, targets, **options)
-    assert words in caught.value.sentence
+    assert words in caught.value.message
     assert caught.value.hint or "shape (2, 1)" in words
 
 

@@ -79,7 +79,7 @@ def test_norms_are_described_and_not_held_against_chance() -> None:
     metrics = reconstruction_metrics(filtered=False)
     told = with_findings(reconstruction_result(found, resamples=50), found, metrics).findings
     assert any(each.code == "EQ302" for each in told)
-    assert not any("NormDepth" in each.sentence for each in told)
+    assert not any("NormDepth" in each.message for each in told)
 
 
 def test_other_clusters_are_resampled_where_they_are_named() -> None:
@@ -279,7 +279,7 @@ def test_points_too_far_out_for_their_digits_are_named(name: str) -> None:
         found = reconstruct(tree, single, name, relation="closure")
         (finding,) = (each for each in run_checks(ReconstructedTree("mine", found)) if each.code == "EQ113")
         assert finding.evidence == ("n7",)
-        assert "1 of 120 points lie so far out that float32" in finding.sentence
+        assert "1 of 120 points lie so far out that float32" in finding.message
 
 
 def test_a_result_gets_the_findings_of_its_reconstruction() -> None:

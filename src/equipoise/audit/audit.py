@@ -102,7 +102,7 @@ def findings_about(compared: Compared) -> list[Finding]:
     for check, law in composite_rules.LAWS:
         for violation in law(compared):
             subject = to_observation(compared, violation)
-            found.setdefault((check.code, subject.subject, violation.sentence.split()[0]), _finding(check, subject))
+            found.setdefault((check.code, subject.subject, violation.message.split()[0]), _finding(check, subject))
     return list(found.values())
 
 
@@ -167,7 +167,7 @@ def _unless_percent(reading: TableInterpretation, seen: RuleHit) -> RuleHit:
     doubted = replace(
         seen.violation,
         needs=(*seen.violation.needs, Assumption.FRACTIONS),
-        remedy="write a percent sign if they are percent; if they are fractions, run again with --fractions",
+        hint="write a percent sign if they are percent; if they are fractions, run again with --fractions",
     )
     return replace(seen, violation=doubted)
 
@@ -181,7 +181,7 @@ def _may_be_percent(row: PublishedRow, unsigned: Set[Column]) -> bool:
 
 
 def _finding(check: Check, seen: Observation) -> Finding:
-    return Finding(check.code, check.severity, seen.subject, seen.sentence, seen.remedy or check.remedy, seen.evidence)
+    return Finding(check.code, check.severity, seen.subject, seen.message, seen.hint or check.hint, seen.evidence)
 
 
 Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
@@ -248,14 +248,14 @@ class Audit:
                     "code": each.code,
                     "severity": str(each.severity),
                     "subject": each.subject,
-                    "sentence": each.sentence,
+                    "message": each.message,
                     "derivation": list(each.evidence),
-                    "remedy": each.remedy,
+                    "hint": each.hint,
                 }
                 for each in self.findings
             ],
             "unread": list(self.unread),
-            "failures": [{"code": each.code, "sentence": each.sentence, "hint": each.hint} for each in self.failures],
+            "failures": [{"code": each.code, "message": each.message, "hint": each.hint} for each in self.failures],
         }
 
 
@@ -360,7 +360,7 @@ def _reading(
     except EquipoiseError as error:
         if failures is None:
             raise
-        failures.append(type(error)(f"{published.name}: {error.sentence}", hint=error.hint))
+        failures.append(type(error)(f"{published.name}: {error.message}", hint=error.hint))
         return None
 
 

@@ -85,7 +85,7 @@ def _violations(average: Average, wrong: Sequence[PublishedValue], *, other_scop
             f"{figure} is not the mean of its {rows}, {mean}",
             (values, f"their mean is {mean}", figure.read),
             (Assumption.PLAIN_MEAN,) if other_scope or not average.plain else (),
-            remedy="say over what the average is, and with which weights",
+            hint="say over what the average is, and with which weights",
             subject=average.row.name,
         )
 
@@ -239,7 +239,7 @@ CHECK = Check(
 A row or a column that is called an average is the mean of the others. Rounding moves it by a unit of the last
 digit at most. Weights by the sizes of the data sets, or rows that are left out, give other averages. They are
 tried where the table shows them. Where all averages of a table miss the mean together it is only noted.""",
-    remedy="compute the average again from the rows of the table, and say over what it is",
+    hint="compute the average again from the rows of the table, and say over what it is",
     example="""\
 from equipoise.audit.audit import audit_table
 rows = [("NQ", 0.52), ("SciFact", 0.64), ("Average", 0.68)]

@@ -149,7 +149,7 @@ At the first rank precision, hit rate and reciprocal rank are the same number: t
 not. With one relevant item a unit recall is the hit rate at every cutoff, precision its k-th part, and MAP
 is MRR. Without grades nDCG@1 is P@1 as well. Where two such figures differ, at least one of them is not what
 its name says. The comparison allows for all values that would be printed alike.""",
-    remedy="compute both from the same ranks; one of them is not what its name says",
+    hint="compute both from the same ranks; one of them is not what its name says",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": "0.3333", "P@1": "1.0000"}).findings""",
@@ -513,7 +513,7 @@ CONSTANT = Check(
 The density and the clustering coefficient of a graph that is made of the test data are properties of that
 data. They are the same for every model, add the same amount to every score, and make bad models look half
 good. If they differ between models, the models were not measured on the same data.""",
-    remedy="leave the part out of the score, or report it once, with the data",
+    hint="leave the part out of the score, or report it once, with the data",
     example="""\
 from equipoise.audit.audit import audit_table
 rows = [{"model": name, "relation_coherence": 0.4, "graph_density": 0.031} for name in ("minilm", "mpnet")]
@@ -530,7 +530,7 @@ The standard deviation of norms over their mean is the coefficient of variation.
 equal and grows with their spread: a measure of inconsistency. Added to a score under the name of consistency,
 it takes points from models whose norms are equal, such as every model that normalises its vectors, and gives
 them to those whose norms vary most.""",
-    remedy="subtract it, or use 1 minus it; better report the mean cosine and the effective rank instead",
+    hint="subtract it, or use 1 minus it; better report the mean cosine and the effective rank instead",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"norm_mean": 1.0, "norm_std": 0.0, "norm_consistency": 0.0}).findings""",
@@ -547,7 +547,7 @@ states (score = 0.4 * a + 0.6 * b), or the published one of the concept scores: 
 0.4 times coherence plus 0.3 times the density, capped at 0.5, plus 0.3 times the clustering coefficient, and
 the composite is the mean of the five. Where the result is another number, the score was made with other
 weights or from other parts, and cannot be compared with one made as declared.""",
-    remedy="compute the score again with the declared weights, or state the weights that were used",
+    hint="compute the score again with the declared weights, or state the weights that were used",
     example="""\
 from equipoise.audit.audit import audit_table
 parts = {"relation_coherence": 0.40, "graph_density": 0.03, "clustering_coefficient": 0.12}
@@ -563,7 +563,7 @@ COLLAPSE = Check(
 Where the mean cosine over all pairs of vectors is near 1, the space has collapsed into a narrow cone, and
 the model hardly tells one text from another. Related pairs then have a high similarity, as all pairs have.
 Scores that add up similarities rank such a model first, though it retrieves next to nothing.""",
-    remedy="compare related pairs with random ones; report correlation, effective rank or retrieval scores",
+    hint="compare related pairs with random ones; report correlation, effective rank or retrieval scores",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"avg_pairwise_similarity": 0.959, "embedding_variance": 0.89, "norm_mean": 286.7}).findings""",

@@ -116,7 +116,7 @@ def bound_violation(
                 f"on average that is at least {format_digits(bounds.low)}",
             ),
             needs,
-            remedy="" if target.measure.k else f"if {target.measure} is cut at some rank, say at which",
+            hint="" if target.measure.k else f"if {target.measure} is cut at some rank, say at which",
         )
 
 
@@ -229,7 +229,7 @@ and 1/2, one that is no hit at 10 earns 1/11 at most. So HR@1 <= MRR <= HR@1 + (
 further hit rate narrows the range. With one relevant item the same holds for MAP, and the mean rank is
 bounded by the hit rates and by one over MRR. Recall, precision and nDCG at k are no larger than HR@k, so
 MRR is at least a k-th of each. Averages over tied scores obey all this too.""",
-    remedy="compute both from the same ranks and the same units",
+    hint="compute both from the same ranks and the same units",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": 0.30, "HR@10": 0.55, "MRR": 0.52}).findings""",
@@ -364,7 +364,7 @@ one relevant item a unit MRR, which is then also MAP, is at most 1/2 + 1/(2m): b
 has more than 0.667. A figure that averages over tied scores may reach a little more, and the sentence says
 how much. Likewise at least half of the units are hits within rank m, and at most half of them before it
 unless ties are averaged over. The mean rank in turn is at least (m + 1) / 2.""",
-    remedy="see whether MAP and the ranks are of the same run, and whether MAP counts more than one item",
+    hint="see whether MAP and the ranks are of the same run, and whether MAP counts more than one item",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"Median Rank": "3.00", "MAP (%)": "93.45"}, one_relevant=True).findings""",

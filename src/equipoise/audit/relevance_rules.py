@@ -62,7 +62,7 @@ def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Viola
         why = "at every rank r, 1/r is at most 1/log2(r + 1)"
         sentence = f"{gain} is below {reciprocal}, and discounts less"
         steps = (why, gain.read, reciprocal.read)
-        yield Violation((gain, reciprocal), sentence, steps, ONE, remedy="if one of them is cut, say at which rank")
+        yield Violation((gain, reciprocal), sentence, steps, ONE, hint="if one of them is cut, say at which rank")
 
 
 def max_ap_given_ndcg(k: int) -> float:
@@ -118,7 +118,7 @@ A unit without a hit within k has no gain within k, so nDCG@k is at most HR@k, w
 one relevant item at rank r it is 1/log2(r + 1) and the hit rates bound it from both sides, as they bound MRR.
 Without grades average precision is below nDCG wherever an irrelevant item stands first. Both can only be
 equal at a cutoff above 1 if every unit is perfect or a total miss there, which the hit rates would show.""",
-    remedy="see whether one column was copied from the other, and whether grades were used for one of them",
+    hint="see whether one column was copied from the other, and whether grades were used for one of them",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@10": 0.40, "nDCG@10": 0.52}).findings""",
@@ -251,7 +251,7 @@ All three count relevant items among the first k: precision divides by k, recall
 asks for one of them. So P@k <= HR@k <= k P@k, and R@k <= HR@k. A high precision needs many relevant items,
 and then a short list cannot have recalled much: P@10 = 1 means ten of them at least for every unit, so that
 R@1 is at most 0.1.""",
-    remedy="see what precision was divided by: by k, or by the number of items that were returned",
+    hint="see what precision was divided by: by k, or by the number of items that were returned",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"Precision@10": "1.0000", "Recall@1": "0.1667"}).findings""",
@@ -337,7 +337,7 @@ Where counts are pooled (micro), F1 is the harmonic mean of precision and recall
 documents are averaged (macro, weighted), it is the mean of their harmonic means. That is at most the harmonic
 mean of the averages, and at least their sum less 1. So an F1 above the harmonic mean of the precision and the
 recall beside it cannot be, whatever the average, as long as it is the same for all three.""",
-    remedy="average precision, recall and F1 in the same way, over the same classes or documents",
+    hint="average precision, recall and F1 in the same way, over the same classes or documents",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"precision": 0.50, "recall": 0.60, "f1": 0.62}).findings""",

@@ -52,7 +52,7 @@ def audit_summary(audit: Audit) -> str:
 def _conditional(findings: Sequence[Finding]) -> list[str]:
     """How much hangs on assumptions, and the options that would count it."""
     notes = [each for each in findings if each.severity is Severity.NOTE]
-    options = dict.fromkeys(word for each in notes for word in _OPTION.findall(each.remedy))
+    options = dict.fromkeys(word for each in notes for word in _OPTION.findall(each.hint))
     if not notes:
         return []
     count = f"{pluralize(len(notes), 'thing')} cannot be under an assumption"

@@ -52,11 +52,11 @@ def out_of_bounds(row: PublishedRow) -> Iterator[Violation]:
             f"{figure} is out of bounds: {figure.measure} is {reach}",
             (figure.read, f"{figure.measure} is {reach}"),
             (Assumption.MEAN_RANK,) if _may_be_a_miss_rate(row, figure) else (),
-            remedy=_remedy(row, figure),
+            hint=_hint(row, figure),
         )
 
 
-def _remedy(row: PublishedRow, figure: PublishedValue) -> str:
+def _hint(row: PublishedRow, figure: PublishedValue) -> str:
     if _may_be_a_miss_rate(row, figure):
         return "if it is a mean rank, call it so: Mean Rank"
     if figure.measure.is_share and not figure.printed.percent and not row.own and figure.span.low > 1:
@@ -82,7 +82,7 @@ Shares lie between 0 and 1, or 0 and 100 %, correlations between -1 and 1, and r
 below 1 was counted from 0, which also turns reciprocal ranks into something else. A share above 100 % is a
 sum that was divided by too little: precision by the number of relevant items, or a mean over fewer units
 than were summed.""",
-    remedy="find out what the sum was divided by; count ranks from 1",
+    hint="find out what the sum was divided by; count ranks from 1",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"mean_rank": 0.83, "MRR": 0.91}).findings""",
@@ -122,8 +122,8 @@ def _never_falls(series: Sequence[PublishedValue], why: str, needs: tuple[Assump
             steps = (why.format(j=_rank(first.k), k=_rank(second.k)), first.read, second.read)
             gap = first.span.low - second.span.high
             sentence = f"{first} is above {second}, and a larger cutoff cannot lower it"
-            remedy = _CAPPED if first.measure.symbol == "R" else ""
-            found.append((gap, Violation((first, second), sentence, steps, needs, remedy=remedy)))
+            hint = _CAPPED if first.measure.symbol == "R" else ""
+            found.append((gap, Violation((first, second), sentence, steps, needs, hint=hint)))
     yield from largest_gap(found)
 
 
@@ -163,7 +163,7 @@ What is among the first 5 is among the first 10. So hit rate, recall, MRR@k and 
 cutoff grows. Precision may, since it is divided by k, but k times P@k counts the relevant items found: it
 never falls, and a further rank adds one at most. nDCG and MAP with the denominator min(k, R) may move either
 way and are not judged by this.""",
-    remedy="see whether the columns were swapped, or come from different runs or units",
+    hint="see whether the columns were swapped, or come from different runs or units",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": 0.62, "HR@5": 0.58}).findings""",
@@ -199,7 +199,7 @@ UNITS_CHECK = Check(
 A table that gives one share as 71.4 and another as 0.82 leaves the reader to guess: is the second one 0.82 or
 0.82 %? Programs that average or compare such columns do not guess, they compute. A figure above 1 proves
 percent for its column; one below 1 proves nothing.""",
-    remedy="write a percent sign, or (%) into the head of the column, or use fractions throughout",
+    hint="write a percent sign, or (%) into the head of the column, or use fractions throughout",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": 71.4, "HR@10": 98.6, "MRR": 0.82}).findings""",
@@ -258,7 +258,7 @@ Wilson's interval, like any other, is made for a configuration that was fixed be
 best of 27 on the same questions was chosen for its luck as well as for its worth, and its interval covers the
 truth in three cases of four instead of nineteen of twenty. The figure itself is optimistic by several points.
 Nested tuning gives an honest one: what is scored on a question was chosen without it.""",
-    remedy="report the nested figure (eq fair compare), or choose on some units and report on others",
+    hint="report the nested figure (eq fair compare), or choose on some units and report on others",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table([{"model": "bge-base", "best_accuracy": 94.4, "ci_lower": 88.3, "ci_upper": 97.4,
@@ -321,9 +321,9 @@ def assumption_note(thing: PublishedRow | AuditedTable, check: Check, violation:
     options = " ".join(OPTION_OF_ASSUMPTION[need] for need in lacking if need in OPTION_OF_ASSUMPTION)
     seen = to_observation(thing, violation)
     return seen._replace(
-        sentence=f"{violation.sentence}. That cannot be if {' and '.join(lacking)} ({check.code}); "
+        message=f"{violation.message}. That cannot be if {' and '.join(lacking)} ({check.code}); "
         "otherwise it may be true",
-        remedy=f"if it holds, say so with {options}, and the audit counts it" if options else seen.remedy,
+        hint=f"if it holds, say so with {options}, and the audit counts it" if options else seen.hint,
     )
 
 
@@ -339,7 +339,7 @@ no figure was averaged over tied scores, or where average precision was divided 
 by those found. A table seldom says so. Without it the figures may be right, and
 nothing is called impossible; with it they cannot be. The sentence names the assumption and the law, and an
 option or a column of the table declares it.""",
-    remedy="find out whether the assumption holds, and declare it",
+    hint="find out whether the assumption holds, and declare it",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"Median Rank": "3.00", "MAP (%)": "93.45"}).findings""",

@@ -89,7 +89,7 @@ there is nothing between 50/70 and 51/70. Precision at k over n units comes in s
 figure that lies between two steps was computed on another number of units, with other weights, or not at all.
 The idea is that of the GRIM test (Brown and Heathers 2017). Averages over tied scores need not obey it, so it
 accuses only where these are excluded.""",
-    remedy="find out on how many units the figure rests, and whether some were left out or weighted",
+    hint="find out on how many units the figure rests, and whether some were left out or weighted",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": "0.333"}, n=200, no_ties=True).findings""",
@@ -173,7 +173,7 @@ INTERVALS_CHECK = Check(
 An interval holds the figure it was made for. And for a share of n hits and misses its width is known: at 100
 units and a share of 0.8, some 8 points to each side at 95 %. Much narrower ones were made from more units
 than are said, from pooled folds or seeds counted as units, or are standard errors under another name.""",
-    remedy="make the interval from the units themselves, one value each; eq score does",
+    hint="make the interval from the units themselves, one value each; eq score does",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table({"HR@1": "0.80 [0.85, 0.91]"}, n=100).findings""",
@@ -286,7 +286,7 @@ def _off(row: PublishedRow, figure: PublishedValue, pool: CandidateCount, earned
             figure.read,
         ),
         (*_needs(figure, pool, expected), *((Assumption.EXPECTED,) if measured else ())),
-        remedy="if it was measured, say on how many units, with --n or a column n" if measured else "",
+        hint="if it was measured, say on how many units, with --n or a column n" if measured else "",
     )
 
 
@@ -335,7 +335,7 @@ A scorer that knows nothing puts the right answer at each of n ranks equally oft
 HR@k is k/n, its mean rank (n + 1)/2, and its MRR the mean of 1, 1/2, ... 1/n, which is H_n/n: 0.65 % for
 1,187 classes. One over the logarithm of n, which some tables give, is larger by far, and makes a system that
 has learnt something look worse than luck.""",
-    remedy="take H_n/n for MRR and 1/n for accuracy; if it was measured, say on how many units",
+    hint="take H_n/n for MRR and 1/n for accuracy; if it was measured, say on how many units",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table([{"system": "random", "classes": 1187, "Acc@1": "0.08%", "MRR": "14%"}]).findings""",

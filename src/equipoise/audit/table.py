@@ -255,18 +255,18 @@ class Violation:
     """
 
     figures: tuple[PublishedValue, ...]
-    sentence: str
+    message: str
     steps: tuple[str, ...]
     needs: tuple[Assumption, ...] = ()
     quiet: bool = False
-    remedy: str = ""
+    hint: str = ""
     subject: str = ""
     """Of what in a table it speaks; empty for the thing that the law looked at."""
 
     @property
     def key(self) -> tuple[str, ...]:
         """What it is about: two readings of a table that violate the same are the same complaint."""
-        return tuple(str(each.measure) for each in self.figures) or (self.sentence,)
+        return tuple(str(each.measure) for each in self.figures) or (self.message,)
 
     @property
     def one_cutoff(self) -> bool:
@@ -297,7 +297,7 @@ def to_observation(thing: PublishedRow | AuditedTable | Compared, violation: Vio
         for need in violation.needs
     ]
     name = violation.subject or thing.name or "the table"
-    return Observation(name, violation.sentence, (*held, *violation.steps), violation.remedy)
+    return Observation(name, violation.message, (*held, *violation.steps), violation.hint)
 
 
 def as_check(law: AuditRule) -> Callable[[Any], Iterator[Observation]]:

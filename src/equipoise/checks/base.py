@@ -21,12 +21,12 @@ KEPT = 20
 
 
 class Observation(NamedTuple):
-    """What a function of a check has seen; the check adds code, severity and, where none is given, remedy."""
+    """What a function of a check has seen; the check adds code, severity and, where none is given, hint."""
 
     subject: str
-    sentence: str
+    message: str
     evidence: tuple[str, ...] = ()
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Check:
     applies_to: type | UnionType
     function: Callable[[Any], Iterator[Observation]]
     why: str
-    remedy: str
+    hint: str
     example: str
 
     def findings(self, thing: object) -> Iterator[Finding]:
@@ -55,8 +55,8 @@ class Check:
                 code=self.code,
                 severity=self.severity,
                 subject=seen.subject,
-                sentence=seen.sentence,
-                remedy=seen.remedy or self.remedy,
+                message=seen.message,
+                hint=seen.hint or self.hint,
                 evidence=seen.evidence,
             )
 

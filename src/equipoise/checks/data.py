@@ -57,7 +57,7 @@ def undefined_units(scored: ScoredResult) -> Iterator[Observation]:
             f"{len(units):,} of {pluralize(len(gone), 'unit')} have no value of {join_names(names)}{why} "
             f"and are left out of the mean: {join_names(units)}",
             evidence_names(units),
-            "" if metric is None else metric.undefined_remedy,
+            "" if metric is None else metric.undefined_hint,
         )
 
 
@@ -108,7 +108,7 @@ UNIT_CHECKS: tuple[Check, ...] = (
 A unit that has a right answer but no answer from the system scores 0. Leaving it out of the mean instead
 would reward a system for staying silent where it is weak, and two systems would be compared on different
 questions. Often the cause is harmless: an interrupted run, a filter, ids that are spelled in two ways.""",
-        remedy="run the missing units, or see whether their ids are spelled alike in run and truth",
+        hint="run the missing units, or see whether their ids are spelled alike in run and truth",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 0.9, "b": 0.1}})
@@ -124,7 +124,7 @@ evaluate(ranking, "MRR").findings""",
 A unit for which a metric has no value, such as a query without any relevant item, can be answered
 neither well nor badly. It is undefined: left out of the mean, and counted beside it. Other programs
 count such units as 0, which lowers every score by the same factor, or drop them without a word.""",
-        remedy="add the missing judgements, or leave these units out of the truth",
+        hint="add the missing judgements, or leave these units out of the truth",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 0.9}, "q2": {"b": 0.8}})
@@ -140,7 +140,7 @@ evaluate(ranking, "MRR").findings""",
 The run answers units that the truth does not contain. Nothing can be said about them and they change no
 figure. A few are normal when the truth is a sample; many mean that run and truth belong to different
 splits, or that ids are spelled in two ways.""",
-        remedy="see whether the run belongs to this truth, and whether the ids are spelled alike",
+        hint="see whether the run belongs to this truth, and whether the ids are spelled alike",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.2}, "q7": {"a": 0.4}})
@@ -157,7 +157,7 @@ Two systems are compared on the same units, each unit with itself: the difficult
 cancels out, and far fewer of them are needed. Comparing on the units that both happen to share would
 hide exactly those that one of them failed on. So unequal sets are refused, and this finding lists the
 difference.""",
-        remedy="score every system on the whole truth; a unit that a run misses scores 0 there",
+        hint="score every system on the whole truth; a unit that a run misses scores 0 there",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import UnitSets
@@ -185,7 +185,7 @@ def _of_vectors(embedded: NamedPoints) -> Iterator[Observation]:
             embedded.name,
             f"{len(fault.rows):,} of {validity.points:,} points {fault}",
             evidence_names([f"row {row}" for row in fault.rows.tolist()]),
-            fault.remedy,
+            fault.hint,
         )
 
 
@@ -207,7 +207,7 @@ A hyperbolic distance exists only between points of the model: inside the open b
 upper sheet of the hyperboloid for Lorentz. A zero vector has no direction, so its cosine is not defined,
 and NaN is near nothing. Programs that clamp such points in silence report figures of other points than
 the ones that were trained. Here they are counted and named, and nothing is moved.""",
-        remedy="project the points when they are trained, or embed these items again",
+        hint="project the points when they are trained, or embed these items again",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import NamedPoints

@@ -16,7 +16,7 @@ MAX_RECALL_LOSS = 0.01
 def cache_problem(cache: VectorCache) -> Iterator[Observation]:
     """EQ150: the file of the cache cannot be used, or parts of it could not be trusted."""
     for trouble in cache.troubles:
-        yield Observation(trouble.subject, trouble.sentence, (str(cache.path),), trouble.remedy)
+        yield Observation(trouble.subject, trouble.message, (str(cache.path),), trouble.hint)
 
 
 def truncated_texts(window: TruncationStats) -> Iterator[Observation]:
@@ -53,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
         why="""\
 Vectors are kept so that nothing is embedded twice. Where the file cannot be written or is damaged, they
 are computed anew and not kept: the figures are the same, and the work is done again each time.""",
-        remedy="make the folder writable, or set EQUIPOISE_CACHE to another one",
+        hint="make the folder writable, or set EQUIPOISE_CACHE to another one",
         example="""\
 import numpy
 from equipoise.checks.registry import run_checks
@@ -73,7 +73,7 @@ run_checks(cache)""",
 A model reads a fixed number of tokens and silently drops the rest. An answer that stands in the dropped part
 cannot be found by its vector, and a model with a larger window then wins for a reason that has
 nothing to do with how well it understands.""",
-        remedy="split the texts into chunks that fit, or take a model that reads more",
+        hint="split the texts into chunks that fit, or take a model that reads more",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import TruncationStats
@@ -88,7 +88,7 @@ run_checks(TruncationStats("minilm", tokens=256, texts=100, truncated=12, lost_t
         why="""\
 An approximate index trades some of the nearest neighbours for speed. What it misses lowers every score of the
 system, and without this figure the loss would be put down to the model.""",
-        remedy="search exactly while comparing models, or raise the index's effort",
+        hint="search exactly while comparing models, or raise the index's effort",
         example="""\
 import numpy
 from equipoise import retriever

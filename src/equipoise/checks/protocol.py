@@ -61,7 +61,7 @@ PROTOCOL_CHECKS: tuple[Check, ...] = (
         why="""\
 On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs next to nothing and
 needs no download. A comparison of models alone cannot show that none of them is worth its price.""",
-        remedy="add bm25: or tfidf: to the systems",
+        hint="add bm25: or tfidf: to the systems",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.types import Severity
@@ -78,7 +78,7 @@ run_checks(ComparedSystems(["minilm", "use"]))""",
 The run directory says of itself that the run was interrupted or failed. What it holds is what was finished
 before that. The units that come last are not a sample of all of them, so the figures may move in either
 direction when the rest is there, and a comparison with a complete run is not on equal terms.""",
-        remedy="run the command again until it ends; what was finished is not done twice",
+        hint="run the command again until it ends; what was finished is not done twice",
         example="""\
 from dataclasses import replace
 from equipoise import Ranking, evaluate
@@ -319,7 +319,7 @@ The best of many trials is partly the best by luck, and on the units that chose 
 With 27 configurations of equal worth and 100 questions the best one looks some 6 points better than it is,
 and a 95 % interval around it covers the truth in three cases of four. A system with more trials gains
 more. The nested figure is free of this: what is scored on a unit was chosen without it.""",
-        remedy="report the nested figure, or choose on some units and report on others",
+        hint="report the nested figure, or choose on some units and report on others",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TunedSystem
@@ -339,7 +339,7 @@ Whoever retrieves more finds more: hits within the first 5 are also hits within 
 counts hits can only rise with top_k, so tuning it is no choice but the largest value of the grid, and the
 accuracy shows how much was retrieved rather than how well. Only at a price is there something to choose:
 retrieved tokens cost money and distract whoever reads them.""",
-        remedy="set a budget of retrieved tokens, hold top_k fixed, or compare the whole frontier",
+        hint="set a budget of retrieved tokens, hold top_k fixed, or compare the whole frontier",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TunedSystem
@@ -358,7 +358,7 @@ The more points of a grid a system is tried at, the better its best one looks, w
 new method with 27 trials beats its equal with one. So does one that may retrieve 7,000 tokens beside one
 that may retrieve 200: whoever retrieves more finds more. Each system gets the same grid and the same budget,
 or the comparison is one of effort.""",
-        remedy="tune all systems over the same grid, within the same budget",
+        hint="tune all systems over the same grid, within the same budget",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TuningBudgets
@@ -374,7 +374,7 @@ run_checks(TuningBudgets({"minilm": 27, "bm25": 1}))""",
 A model that reads 256 tokens of a 512-token chunk searches half a document, while another, or a system that
 looks at words, reads it all. The figures then compare the windows as much as the models, and smaller chunks
 may turn the order round.""",
-        remedy="use chunks that every model reads to the end, or report the truncation beside the figures",
+        hint="use chunks that every model reads to the end, or report the truncation beside the figures",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import TruncationStats

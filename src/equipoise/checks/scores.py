@@ -197,7 +197,7 @@ Lists that were cut at some depth do not say from how many items they were drawn
 more than the lists, but the chance level does: ten of twelve items found by luck are no feat, ten of a
 million are. Without the size of the corpus the chance level counts only the items that were retrieved or
 judged relevant. That is higher than the true one, and "not above chance" (EQ302) is not decided by it.""",
-        remedy="say how many items could have been retrieved: corpus_size=N, or --corpus-size N",
+        hint="say how many items could have been retrieved: corpus_size=N, or --corpus-size N",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1, "b": 1}}, {"q1": {"a": 0.9, "c": 0.5}})
@@ -216,7 +216,7 @@ constant score earns a perfect mark. Here a metric is its expectation over all o
 (McSherry and Najork, 2008), so luck earns the chance level. More than 1 % of tied relevant items still
 deserve a look where they move the figure by .001 or more: the range between the best and the worst order is
 how much of it is not decided by the scores.""",
-        remedy="keep more digits of the scores where they were rounded, or break ties in the system itself",
+        hint="keep more digits of the scores where they were rounded, or break ties in the system itself",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5, "c": 0.1}})
@@ -234,7 +234,7 @@ the same score, or the predictions are dealt out at random. An interval that rea
 units do not show the system to know anything. An interval wholly on the wrong side usually means that
 distances were read as scores. A figure can look good and be luck: with 5 candidates, HR@3 is 0.6 for
 nothing.""",
-        remedy="use a smaller cutoff, more candidates or more units; or accept that nothing was learnt",
+        hint="use a smaller cutoff, more candidates or more units; or accept that nothing was learnt",
         example="""\
 from equipoise import Ranking, evaluate
 evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MRR").findings""",
@@ -249,7 +249,7 @@ evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MR
 When the mean lies within 2 % of the best value, or more than nine units in ten have it, there is no room
 left: a better system could not score better. Systems that such a metric calls equal may differ widely on
 harder units, and the few units below the bound decide every comparison.""",
-        remedy="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder units",
+        hint="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder units",
         example="""\
 from equipoise import Ranking, evaluate
 evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
@@ -296,7 +296,7 @@ power is computed from the spread of the paired differences, for the test that i
 systems, at the level that the correction for the number of pairs leaves to this pair. Showing that one system
 is best takes more units, because all its pairs must be significant at once. Both numbers take the differences
 seen for the true ones, and those are often smaller: plan for more.""",
-        remedy="score about that many units, or report the systems as tied",
+        hint="score about that many units, or report the systems as tied",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
@@ -380,7 +380,7 @@ A few very large ranks can decide a mean rank, and a sample of few units often h
 can see values that the sample lacks. In simulations of ranks with a long tail (log-normal, sigma 1 to 2) the
 95 % intervals cover 81 to 94 % at 30 units and 92 to 96 % at 300; of geometric ranks they cover 95 to 97 %
 from 30 units on. The note appears where the skewness of the mean exceeds 0.3, below 50 units 0.15.""",
-        remedy="report the median rank or MRR as well, which a few units cannot decide, or score more units",
+        hint="report the median rank or MRR as well, which a few units cannot decide, or score more units",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_ranks([1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 1, 180], candidates=203)
@@ -397,7 +397,7 @@ Only units on which two systems differ say how large their difference is. With f
 sample often lacks the largest differences. In simulations the 95 % interval of the difference covers 96 to
 99 % for hits and misses then, but 86 to 96 % for graded metrics; from ten such units on it covers 93 to 97 %.
 The p value of the randomisation test does not rest on the interval and stays valid.""",
-        remedy="score more units, or decide by the p value rather than by the interval",
+        hint="score more units, or decide by the p value rather than by the interval",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1] * 40, candidates=9)

@@ -119,5 +119,5 @@ def _measured(kept: VectorCache) -> CacheSize:
         return CacheSize(0, 0, kept.max_bytes)
     found = kept.size()
     for trouble in kept.troubles:
-        raise StoreError(f"{trouble.subject}: {trouble.sentence}", hint=trouble.remedy)
+        raise StoreError(f"{trouble.subject}: {trouble.message}", hint=trouble.hint)
     return found

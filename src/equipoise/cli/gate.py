@@ -115,4 +115,4 @@ def _show(out: Output, found: GateResult) -> None:
         return
     for verdict in found.verdicts:
         if not (out.quiet and verdict.passed):
-            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.sentence}")
+            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.message}")

@@ -224,7 +224,7 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except EquipoiseError as error:
         hint = NO_CLASS if isinstance(error, NotFiniteError) else error.hint
-        raise type(error)(f"{path}: {error.sentence}", hint=hint, excerpt=error.excerpt) from error
+        raise type(error)(f"{path}: {error.message}", hint=hint, excerpt=error.excerpt) from error
 
 
 def _first(table: Mapping[str, object]) -> str:

@@ -326,7 +326,7 @@ def _tell_of_cache(out: Output) -> None:
 
     kept = VectorCache.default()
     for trouble in kept.troubles if kept is not None else ():
-        out.note(f"warning: {trouble.subject}: {trouble.sentence}; {trouble.remedy}")
+        out.note(f"warning: {trouble.subject}: {trouble.message}; {trouble.hint}")
 
 
 # Options that take several values after their name: ``--models minilm bm25: hash``.

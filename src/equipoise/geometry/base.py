@@ -64,7 +64,7 @@ class InvalidRows:
 
     rows: Ints
     predicate: str
-    remedy: str
+    hint: str
     fatal: bool = True
     finite: bool = True
 
@@ -108,14 +108,12 @@ class Validity:
         for fault in self.faults:
             if fault.fatal:
                 kind = InputError if fault.finite else NotFiniteError
-                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.remedy)
+                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.hint)
 
 
 def faults(*found: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
     """Fatal faults from masks over the rows; a mask without a row is no fault."""
-    return tuple(
-        InvalidRows(np.flatnonzero(mask), predicate, remedy) for mask, predicate, remedy in found if mask.any()
-    )
+    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in found if mask.any())
 
 
 _ROWS_AT_ONCE = 1024
@@ -228,5 +226,5 @@ def _all_finite(points: PointArray) -> Bools:
 
 
 def _not_finite(mask: Bools) -> InvalidRows:
-    remedy = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
-    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", remedy, finite=False)
+    hint = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
+    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", hint, finite=False)

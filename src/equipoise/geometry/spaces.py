@@ -152,8 +152,8 @@ class Poincare(Geometry):
     def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         outside = finite & test_rows_in_blocks(points, lambda block: distances.norm(self._scaled(block)) >= 1.0)
         predicate = f"lie on or outside the ball of radius {self.curvature**-0.5:g}"
-        remedy = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
-        return faults((outside, predicate, remedy))
+        hint = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
+        return faults((outside, predicate, hint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ class Lorentz(Geometry):
             )
         off = finite & test_rows_in_blocks(points, self._off)
         predicate = f"lie off the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
-        remedy = "points of the ball need geometry=poincare; check the curvature and where the time stands"
-        return faults((off, predicate, remedy))
+        hint = "points of the ball need geometry=poincare; check the curvature and where the time stands"
+        return faults((off, predicate, hint))
 
     def _off(self, points: PointArray) -> Bools:
         rows = points.astype(np.float64)

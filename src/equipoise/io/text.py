@@ -1,4 +1,4 @@
-"""Opening text files: whatever stands in the way is explained with file, line and remedy."""
+"""Opening text files: whatever stands in the way is explained with file, line and hint."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Metric(ABC, Generic[E]):
     needs_cutoff: ClassVar[bool] = False
     formula: ClassVar[str] = ""
     undefined: ClassVar[str] = "a unit without relevant items"
-    undefined_remedy: ClassVar[str] = ""
+    undefined_hint: ClassVar[str] = ""
     """What to do about units without a value, where that is not about the judgements."""
     cite: ClassVar[str] = ""
 

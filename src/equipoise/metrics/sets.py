@@ -267,7 +267,7 @@ class SetPrecision(SetAverageMetric):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
-    undefined_remedy = "lower the threshold if no document should stay without a prediction, or read recall too"
+    undefined_hint = "lower the threshold if no document should stay without a prediction, or read recall too"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:
@@ -315,7 +315,7 @@ class SetF1(SetAverageMetric):
     aliases = ("f1", "F1-score")
     formula = r"\frac{2\,TP}{2\,TP + FP + FN}"
     undefined = "a document without gold and without predicted terms"
-    undefined_remedy = "nothing was there and nothing was found: leave them out, or annotate them"
+    undefined_hint = "nothing was there and nothing was found: leave them out, or annotate them"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:

@@ -117,8 +117,8 @@ class CacheProblem(NamedTuple):
     """What went wrong with the file of a cache, and what to do."""
 
     subject: str
-    sentence: str
-    remedy: str
+    message: str
+    hint: str
 
 
 class VectorCache:
@@ -321,13 +321,13 @@ class VectorCache:
     def _switch_off(self, error: Exception) -> None:
         self._off = True
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        remedy = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
+        hint = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
         if isinstance(error, EquipoiseError) and error.hint:
-            remedy = error.hint
-        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", remedy)
+            hint = error.hint
+        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", hint)
 
-    def _complain(self, sentence: str, remedy: str) -> None:
-        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, remedy))
+    def _complain(self, sentence: str, hint: str) -> None:
+        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, hint))
 
 
 @cache

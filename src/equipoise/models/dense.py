@@ -160,7 +160,7 @@ class FittedDenseRetriever(FittedRetriever):
 RECALL_QUERIES = 200
 """So many queries, evenly spread, tell the recall of an index to a percent or so."""
 
-_REMEDY = "delete that collection: the same command makes it anew and fills it"
+_HINT = "delete that collection: the same command makes it anew and fills it"
 
 
 class StoreIndex:
@@ -207,7 +207,7 @@ class StoreIndex:
                 part = slice(first, first + size)
                 yield first, self.ids[part], vectors[part], texts[part]
 
-        self.sent = ingest(self.store, len(texts), blocks, watch, remedy=_REMEDY)
+        self.sent = ingest(self.store, len(texts), blocks, watch, hint=_HINT)
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
         """The store's answer as rows of documents.

@@ -52,7 +52,7 @@ class MissingRequirement:
     """What is not here, in a word, and the line that helps."""
 
     what: str = ""
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -
         encoder = _loaded(packed)
     except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
         raise MissingExtraError(
-            f"the node {platform.node()} cannot load the model: {error.sentence}",
+            f"the node {platform.node()} cannot load the model: {error.message}",
             hint="install the same packages and models on every node",
         ) from error
     if identity and encoder.identity != identity:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Tables as HTML for notebooks, with every text escaped.
 
-FINDING_HEADS = ("severity", "code", "subject", "finding", "remedy", "evidence")
+FINDING_HEADS = ("severity", "code", "subject", "finding", "hint", "evidence")
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> str:
@@ -41,8 +41,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: 
 def findings_html(findings: Iterable[Finding]) -> str:
     """One row a finding."""
     rows = [
-        (each.severity, each.code, each.subject, each.sentence, each.remedy, "; ".join(each.evidence))
-        for each in findings
+        (each.severity, each.code, each.subject, each.message, each.hint, "; ".join(each.evidence)) for each in findings
     ]
     return html_table(FINDING_HEADS, rows)
 

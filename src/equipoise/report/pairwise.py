@@ -176,7 +176,7 @@ def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
 
 def incomplete_run_notes(comparison: Comparison) -> list[str]:
     """A sentence for every run that is not complete."""
-    return [f"{INCOMPLETE_MARK} {with_label(each.subject, each.sentence)}" for each in _partial(comparison)]
+    return [f"{INCOMPLETE_MARK} {with_label(each.subject, each.message)}" for each in _partial(comparison)]
 
 
 def _about_gaps(comparison: Comparison, metrics: list[str]) -> str:

@@ -115,7 +115,7 @@ def export_downloads(subject: RunSet) -> tuple[tuple[Download, ...], tuple[str, 
         try:
             text = export(subject.runs, subject.comparison, name)
         except EquipoiseError as error:
-            notes.append(f"{title}: {error.sentence}.")
+            notes.append(f"{title}: {error.message}.")
             continue
         if len(text) > MAX_DOWNLOAD_BYTES:
             notes.append(f"{title}: {format_count(len(text))} characters; eq export --to {name} writes it.")

@@ -342,7 +342,7 @@ class FindingGroup:
     severity: str
     title: str
     items: tuple[FindingItem, ...]
-    remedy: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ class FindingItem:
     """One complaint about one subject."""
 
     subject: str
-    sentence: str
+    message: str
     evidence: tuple[str, ...] = ()
 
 

@@ -69,7 +69,7 @@ class ConventionInfo:
     says: Mapping[Value, str]
     only: tuple[str, ...] = field(default=())
 
-    def sentence(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """What a value means; a number is put into the words for any number."""
         return self.says[value] if value in self.says else self.says["any"].format(value)
 
@@ -199,7 +199,7 @@ def differences_from_default(conventions: Conventions, metric: Any) -> list[str]
     """
     own = Conventions()
     return [
-        CONVENTIONS[name].sentence(conventions[name])
+        CONVENTIONS[name].describe(conventions[name])
         for name in conventions
         if affects(name, metric) and conventions[name] != own[name]
     ]

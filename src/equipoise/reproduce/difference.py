@@ -272,7 +272,7 @@ class ConventionPair:
         'average precision is over R'
         """
         convention = CONVENTIONS[name]
-        said = convention.sentence(one[name]), convention.sentence(other[name])
+        said = convention.describe(one[name]), convention.describe(other[name])
         return cls(name, convention.title, one[name], other[name], *said)
 
 

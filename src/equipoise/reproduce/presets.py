@@ -29,7 +29,7 @@ OTHER_QUERIES, EMPTY = "other queries", "empty"
 class LibraryLimitation:
     """What a library would do where we go on, for some of its metrics or, with no ``forms``, for all."""
 
-    sentence: str
+    message: str
     forms: tuple[str, ...] = ()
 
 

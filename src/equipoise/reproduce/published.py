@@ -95,7 +95,7 @@ class ConventionMatch:
     @property
     def says(self) -> list[str]:
         """The changes in words."""
-        return [CONVENTIONS[name].sentence(value) for name, value in self.changes]
+        return [CONVENTIONS[name].describe(value) for name, value in self.changes]
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[Conventio
         try:
             candidate = _candidate(material, metric, preset, ())
         except EquipoiseError as error:
-            skipped[preset.name] = error.sentence
+            skipped[preset.name] = error.message
             continue
         if candidate is not None:
             tried.append(candidate)

@@ -123,9 +123,9 @@ def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: R
     for what, stumble in preset.stumbles.items():
         felt = [each for each in metrics if not stumble.forms or metric_form(each) in stumble.forms]
         if what == TIES:
-            said += [_unruled(stumble.sentence, material, each, preset.rules(each)) for each in felt]
+            said += [_unruled(stumble.message, material, each, preset.rules(each)) for each in felt]
         elif felt and _PRESENT[what](material):
-            said.append(stumble.sentence)
+            said.append(stumble.message)
     return [sentence for sentence in said if sentence]
 
 

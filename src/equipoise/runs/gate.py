@@ -198,7 +198,7 @@ def _flattered(run: StoredRun) -> list[GateCheck]:
     return [
         GateCheck(
             False,
-            f"the run was tuned on the units it reports: {finding.sentence} ({TUNED_ON_TEST_UNITS})",
+            f"the run was tuned on the units it reports: {finding.message} ({TUNED_ON_TEST_UNITS})",
             "run",
         )
         for finding in run.result.findings
@@ -209,7 +209,7 @@ def _flattered(run: StoredRun) -> list[GateCheck]:
 def _missing(run: StoredRun, who: str) -> list[GateCheck]:
     """The complaint that a run lacks units of the truth, if it was made."""
     return [
-        GateCheck(False, f"{who} lacks units of the truth: {finding.sentence} ({MISSING})", "run")
+        GateCheck(False, f"{who} lacks units of the truth: {finding.message} ({MISSING})", "run")
         for finding in run.result.findings
         if finding.code == MISSING
     ]

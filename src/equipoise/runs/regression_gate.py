@@ -158,7 +158,7 @@ class GateCheck:
     """
 
     passed: bool
-    sentence: str
+    message: str
     about: str
     metric: str | None = None
     value: float | None = None
@@ -210,12 +210,12 @@ def check_regressions(
     try:
         theirs = with_metrics(_renamed(baseline.result, ours.system), list(ours.names))
     except (UnknownNameError, ParameterError) as error:
-        return [GateCheck(False, f"the baseline cannot be compared: {error.sentence}", "regression")]
+        return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
         paired = align_results([ours, theirs])
         return _by_metric(paired, asked)
     except (PairingError, DuplicateError) as error:
-        return [GateCheck(False, error.sentence, "regression")]
+        return [GateCheck(False, error.message, "regression")]
 
 
 def _different_ways(run: StoredRun, baseline: StoredRun) -> str:

@@ -121,8 +121,8 @@ class Result:
                     "code": finding.code,
                     "severity": str(finding.severity),
                     "subject": finding.subject,
-                    "sentence": finding.sentence,
-                    "remedy": finding.remedy,
+                    "message": finding.message,
+                    "hint": finding.hint,
                     "evidence": list(finding.evidence),
                 }
                 for finding in self.findings

@@ -109,7 +109,7 @@ def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
 BATCH = 256
 """Queries of a request when throughput is measured."""
 
-REMEDY = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
+HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
 """What helps where a store holds something else."""
 
 Watch = Callable[[str, int, int], None]
@@ -178,13 +178,13 @@ def measure_index(
 def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
     """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
     start = perf_counter()
-    check_same_vectors(store, len(shards), shards.take, remedy=REMEDY)
+    check_same_vectors(store, len(shards), shards.take, hint=HINT)
     fill_store(
         store,
         len(shards),
         partial(_blocks, shards),
         lambda done: watch("filling the store", done, len(shards)),
-        remedy=REMEDY,
+        hint=HINT,
     )
     return perf_counter() - start
 
@@ -211,7 +211,7 @@ class _Asking:
             except StoreError as error:
                 if not self.hits:
                     raise
-                self.stopped = error.sentence
+                self.stopped = error.message
                 return
             self.seconds.append(perf_counter() - start)
             self.hits.append(found)
@@ -225,7 +225,7 @@ class _Asking:
             for first in range(0, len(self.queries), BATCH):
                 self.store.ask(self.queries[first : first + BATCH], self.k)
         except StoreError as error:
-            self.stopped = error.sentence
+            self.stopped = error.message
             return
         self.batch_seconds = perf_counter() - start
 

@@ -181,7 +181,7 @@ def error_response(error: EquipoiseError) -> Response:
     text = render(
         "message.html",
         title=TITLES.get(status_of(error), "This cannot be shown"),
-        sentence=error.sentence,
+        message=error.message,
         excerpt=error.excerpt,
         hint=error.hint,
         code=error.code,
@@ -206,7 +206,7 @@ TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
 def not_found() -> Response:
     """For addresses that lead nowhere."""
     sentence = "there is no page at this address"
-    text = render("message.html", title="Nothing here", sentence=sentence, excerpt="", hint="", code="")
+    text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
     return Response(text, status_code=404, media_type="text/html")
 
 
@@ -215,7 +215,7 @@ def server_error() -> Response:
     text = render(
         "message.html",
         title="Something went wrong",
-        sentence="this is a fault of equipoise",
+        message="this is a fault of equipoise",
         excerpt="",
         hint="the terminal that runs eq view says more; please report it",
         code="",

@@ -192,7 +192,7 @@ class ResultsFolder:
             return find_runs(self.root), ""
         except StoreError as error:
             empty = self.root.is_dir() and not (self.root / MANIFEST).exists()
-            return [], "" if empty else error.sentence
+            return [], "" if empty else error.message
 
     def _row(self, key: str, path: Path) -> RunSummary:
         fingerprint = fingerprint_of(path)
@@ -205,7 +205,7 @@ class ResultsFolder:
         try:
             return summarise_run(key, path, fingerprint)
         except EquipoiseError as error:
-            return RunSummary.unreadable(key, path, fingerprint, error.sentence)
+            return RunSummary.unreadable(key, path, fingerprint, error.message)
 
 
 def run_key(path: Path, root: Path) -> str:

@@ -16,7 +16,7 @@ def test_enough_branches_at_the_top_are_taken_as_they_are() -> None:
     found = branch_clusters(tree)
     assert found.level == 0
     assert found.of_nodes.tolist() == list(tree.branches)
-    assert "12 at the top" in found.sentence
+    assert "12 at the top" in found.description
 
 
 def test_few_branches_at_the_top_give_way_to_those_one_level_below(chart: Tree) -> None:
@@ -26,7 +26,7 @@ def test_few_branches_at_the_top_give_way_to_those_one_level_below(chart: Tree) 
     assert of["assets.1.0"] == of["assets.1.1"] == of["assets.1"] == "assets.1"
     assert of["assets"] == "assets"
     assert len(found) == 4 + 12
-    assert "one level below the top" in found.sentence
+    assert "one level below the top" in found.description
 
 
 def test_a_tree_that_never_has_enough_branches_keeps_those_at_the_top() -> None:

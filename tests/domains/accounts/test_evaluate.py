@@ -260,8 +260,8 @@ def test_what_is_asked_for_and_no_better_than_chance_is_an_issue(chart: Tree) ->
     judged = evaluate_tree(chart, [], [2], vectors={"mine": own}, **QUICK)
     (finding,) = [each for each in judged.findings if each.code == "EQ302"]
     assert finding.subject == "mine"
-    assert "NormDepth" not in finding.sentence
-    assert "cutoff" not in finding.remedy
+    assert "NormDepth" not in finding.message
+    assert "cutoff" not in finding.hint
 
 
 def test_figures_at_their_best_are_told_of_those_embeddings_alone_that_reach_them() -> None:
@@ -269,13 +269,13 @@ def test_figures_at_their_best_are_told_of_those_embeddings_alone_that_reach_the
     told = [Finding("EQ303", Severity.TIP, name, "...", "...", (line,)) for name, line in ends]
     median, precision = merge_findings([*told, told[0]])
     assert median.subject == "lorentz-5, lorentz-10"
-    assert median.sentence.startswith("MedianRank can hardly improve")
+    assert median.message.startswith("MedianRank can hardly improve")
     assert median.evidence == tuple(f"{name}: {line}" for name, line in ends[:2])
-    assert (precision.subject, precision.sentence[:8]) == ("random-5", "MAP can ")
+    assert (precision.subject, precision.message[:8]) == ("random-5", "MAP can ")
 
 
 @pytest.mark.parametrize(
-    ("figures", "relation", "sentence", "remedy"),
+    ("figures", "relation", "sentence", "hint"),
     [
         (["MedianRank"], "parent", "MedianRank can", "compare on MR or MAP, or rank all relatives"),
         (["MR", "MR(over=units)", "MAP", "MRR"], "parent", "MR, MAP can", "rank all relatives: --relation"),
@@ -283,15 +283,15 @@ def test_figures_at_their_best_are_told_of_those_embeddings_alone_that_reach_the
         (["MR", "MAP"], "closure", "MR, MAP can", "compare in fewer dimensions"),
     ],
 )
-def test_the_remedy_names_no_figure_that_is_at_its_best(figures, relation, sentence, remedy) -> None:
+def test_the_hint_names_no_figure_that_is_at_its_best(figures, relation, sentence, hint) -> None:
     lines = tuple(f"{name} 1.00, 99.0% of the units at the best value" for name in figures)
     told = [
         Finding("EQ305", Severity.NOTE, "mine", "MAP is MRR", "..."),
         Finding("EQ303", Severity.TIP, "mine", "...", "...", lines),
     ]
     (found,) = merge_findings(told, relation)
-    assert found.sentence.startswith(sentence)
-    assert found.remedy.startswith(remedy)
+    assert found.message.startswith(sentence)
+    assert found.hint.startswith(hint)
 
 
 def test_what_is_the_same_of_several_embeddings_is_told_once() -> None:
@@ -300,13 +300,13 @@ def test_what_is_the_same_of_several_embeddings_is_told_once() -> None:
         for name, sentence in [("a", "27.9% tie"), ("b", "27.9% tie"), ("c", "1.0% tie")]
     ]
     found = merge_findings(told)
-    assert [(each.subject, each.sentence) for each in found] == [("a, b", "27.9% tie"), ("c", "1.0% tie")]
-    assert {each.remedy.partition(":")[0] for each in found} == {"none where the distances are meant to be equal"}
+    assert [(each.subject, each.message) for each in found] == [("a, b", "27.9% tie"), ("c", "1.0% tie")]
+    assert {each.hint.partition(":")[0] for each in found} == {"none where the distances are meant to be equal"}
 
 
 def test_figures_that_several_relatives_tell_apart_are_all_named() -> None:
     told = Finding("EQ303", Severity.TIP, "mine", "...", "...", ("MAP 1.00", "MRR 1.00"))
-    assert merge_findings([told], "closure")[0].sentence.startswith("MAP, MRR can")
+    assert merge_findings([told], "closure")[0].message.startswith("MAP, MRR can")
 
 
 @pytest.mark.parametrize(

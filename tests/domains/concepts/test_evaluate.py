@@ -180,7 +180,7 @@ class Broken:
 def test_a_collapsed_space_is_found_out() -> None:
     found = evaluate_concepts([Narrow()], tasks=["quality"], **QUICK)
     (finding,) = [each for each in found.findings if each.code == "EQ310"]
-    assert "mean cosine is 1.000" in finding.sentence
+    assert "mean cosine is 1.000" in finding.message
 
 
 def test_one_vector_for_all_leaves_the_correlation_and_so_the_score_undefined() -> None:
@@ -195,7 +195,7 @@ def test_a_model_that_fails_leaves_the_others_alone() -> None:
     found = evaluate_concepts([Letters(), Broken()], tasks=["quality"], **QUICK)
     assert list(found) == [MODEL]
     ((name, error),) = found.failures.items()
-    assert "RuntimeError: out of luck" in error.sentence
+    assert "RuntimeError: out of luck" in error.message
     assert f"{name} failed" in repr(found)
     with pytest.raises(type(error)):
         _ = found[name]
@@ -278,7 +278,7 @@ def test_zero_vectors_are_counted_and_named() -> None:
     field = ConceptSet("few", concepts=("abc", "ab", "abcd", "abcdef", "a"))
     found = evaluate_concepts([Half()], field, weights={"quality": 1}, **QUICK)
     (finding,) = [each for each in found.findings if each.code == "EQ313"]
-    assert finding.sentence == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
+    assert finding.message == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
 
 
 def test_objects_of_one_class_are_told_apart_by_the_names_of_a_mapping() -> None:

@@ -72,11 +72,11 @@ def compared(**changes: Any) -> Any:
 def test_bad_input_is_refused_with_a_sentence(changes: Any, kind: type[EquipoiseError], told: str) -> None:
     with pytest.raises(kind) as caught:
         compared(**changes)
-    assert told in caught.value.sentence
+    assert told in caught.value.message
     assert caught.value.exit_code == 2
 
 
-def test_the_refusal_of_absent_answers_shows_them_and_the_remedies() -> None:
+def test_the_refusal_of_absent_answers_shows_them_and_the_hints() -> None:
     with pytest.raises(InputError) as caught:
         compared(qa_pairs=[*ASKED, *({**LOST, "id": f"lost {number}"} for number in range(7))])
     assert "lost 4: nowhere at all\nand 2 more" in caught.value.excerpt
@@ -152,7 +152,7 @@ SMALL = {"chunk_sizes": [16], "overlaps": [4], "top_ks": [2]}
 
 def test_tuning_the_depth_without_a_budget_is_a_finding() -> None:
     (finding,) = (each for each in compared().findings if each.code == "EQ202")
-    assert "and accuracy never falls" in finding.sentence
+    assert "and accuracy never falls" in finding.message
     assert "EQ202" not in codes(compared(top_ks=[2]))
 
 
@@ -178,7 +178,7 @@ def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried()
     reachable = found[0].all_results[0]["reachable"]
     assert reachable < 80
     lost = round(30 * (1 - reachable / 100))
-    assert finding.sentence.startswith(f"{lost} of 30 answers stand in the document and in no chunk of fixed 3/0")
+    assert finding.message.startswith(f"{lost} of 30 answers stand in the document and in no chunk of fixed 3/0")
     told = " ".join(found.summary.split())
     assert f"the best that can be scored is below 1: bm25: {reachable / 100:.2f}." in told
     assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))

@@ -223,7 +223,7 @@ def test_a_failing_model_takes_nothing_from_the_others(tmp_path: Path) -> None:
         _ = found[1].best_accuracy
     assert "out of order" in repr(found[1])
     assert f"{name} failed" in repr(found)
-    assert "out of order" in error.sentence
+    assert "out of order" in error.message
     assert len(list((tmp_path / "runs").iterdir())) == 2
     assert f"{name} failed" in found.summary
     assert list(json.loads((tmp_path / "results.json").read_text())["failures"]) == [name]

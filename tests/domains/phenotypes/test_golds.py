@@ -21,8 +21,8 @@ def test_a_term_behind_a_fifth_of_all_is_named() -> None:
     assert finding.code == "EQ120"
     assert finding.subject == "case c6"
     start = "of 7 expected terms, 1 may be wrong: 2 systems found at least 2,000 terms that fit better"
-    assert finding.sentence.startswith(start)
-    assert "also" not in finding.sentence
+    assert finding.message.startswith(start)
+    assert "also" not in finding.message
     assert len(finding.evidence) == 1
 
 
@@ -38,5 +38,5 @@ def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_slips() ->
 def test_two_slips_are_named_even_among_few_terms() -> None:
     (finding,) = run_checks(expected(*[1] * 16, 5000, 6000))
     assert len(finding.evidence) == 2
-    assert "before HP:16 (a label)" in finding.sentence
-    assert finding.sentence.endswith("; also HP:17 (a label) in c17")
+    assert "before HP:16 (a label)" in finding.message
+    assert finding.message.endswith("; also HP:17 (a label) in c17")

@@ -61,7 +61,7 @@ def test_a_case_that_fails_stays_in_as_a_miss(ontology: Ontology, some_cases: tu
     truth = resolve_cases(some_cases, ontology)
     seen = rank_cases(system(truth, 1, broken=["Makrozephalie"]), truth)
     assert list(seen.failures) == ["c"]
-    assert "RuntimeError: the service hung up" in seen.failures["c"].sentence
+    assert "RuntimeError: the service hung up" in seen.failures["c"].message
     assert seen.ranking.unit_ids.tolist() == list("abcdef")
     assert seen.ranking.above[seen.ranking.unit_of == 2].tolist() == [NOT_RETRIEVED]
     assert (seen.first[2] == -1).all()

@@ -29,7 +29,7 @@ def test_ids_that_lead_nowhere_are_all_named_with_what_to_use(ontology: Ontology
     wrong = check_cases([{"text": "a", "hpo_ids": ["T:98"]}, {"text": "b", "hpo_ids": ["T:0777", "T:04"]}])
     with pytest.raises(UnknownNameError) as caught:
         resolve_cases(wrong, ontology)
-    assert caught.value.sentence == "2 expected ids lead to no live term of signs 2026-01-01"
+    assert caught.value.message == "2 expected ids lead to no live term of signs 2026-01-01"
     assert "case c1: T:98 (Odd) is obsolete" in caught.value.excerpt
     assert "consider T:12 (Round face)" in caught.value.excerpt
     assert "case c2: signs 2026-01-01 has no term 'T:0777'" in caught.value.excerpt

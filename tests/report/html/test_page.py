@@ -166,8 +166,8 @@ def test_slices_tunings_and_findings_are_all_there(page: Page, document: Node) -
     findings = document.one("section", id="findings")
     assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in page.findings]
     for group in page.findings:
-        assert group.remedy[1:] in findings.text
-        assert all(item.sentence in findings.text for item in group.items)
+        assert group.hint[1:] in findings.text
+        assert all(item.message in findings.text for item in group.items)
 
 
 def test_only_what_differs_is_marked_in_the_protocol(page: Page, document: Node) -> None:

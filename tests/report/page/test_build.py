@@ -187,14 +187,14 @@ def test_undefined_units_are_counted_beside_the_bins(tmp_path: Path) -> None:
     assert [series.undefined for series in part.series] == [1, 1]
 
 
-def test_findings_keep_code_evidence_and_remedy(made: Made) -> None:
+def test_findings_keep_code_evidence_and_hint(made: Made) -> None:
     _, comparison, page = made
     shown = {
-        (group.code, item.subject, item.sentence, item.evidence, group.remedy)
+        (group.code, item.subject, item.message, item.evidence, group.hint)
         for group in page.findings
         for item in group.items
     }
-    expected = {(each.code, each.subject, each.sentence, each.evidence, each.remedy) for each in comparison.findings}
+    expected = {(each.code, each.subject, each.message, each.evidence, each.hint) for each in comparison.findings}
     assert shown == expected
     assert all(group.title for group in page.findings)
 

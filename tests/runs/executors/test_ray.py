@@ -334,7 +334,7 @@ def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
         running, *lost, last = said.splitlines()
         assert running == "running on 2 cores on 3 nodes of a Ray cluster"
         assert all(line.startswith("a block of texts is begun again") for line in lost), said
-        assert json.loads(last)["error"]["sentence"].startswith("the Ray cluster went away: ")
+        assert json.loads(last)["error"]["message"].startswith("the Ray cluster went away: ")
         assert kept_vectors(tmp_path / name / "there") == 512
 
 

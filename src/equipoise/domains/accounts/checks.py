@@ -130,7 +130,7 @@ CHECKS: tuple[Check, ...] = (
 Hyperbolic space grows so fast that most of it lies next to the rim of the ball, where neighbouring numbers
 are far apart: at radius 17, float32 moves a point by about 1 and float64 by a few billionths. Distances among
 such points are those of the rounding, and so are their ranks. Files with few digits do the same.""",
-        remedy="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
+        hint="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
         example=f"""\
 {_EXAMPLE}found = reconstruct(tree, [[1 - 2**-24, 0.0], [0.0, 0.0], [0.0, 0.5]], "poincare")
 run_checks(ReconstructedTree("mine", found))""",
@@ -145,7 +145,7 @@ run_checks(ReconstructedTree("mine", found))""",
 With a single right answer the precision at its rank is one over that rank, so average precision and the
 reciprocal rank are the same number. Two columns that always agree are one piece of evidence, and a MAP of
 this kind does not compare with one over all ancestors.""",
-        remedy='read one of the two, or rank all relatives: relation="closure"',
+        hint='read one of the two, or rank all relatives: relation="closure"',
         example=f"""\
 {_EXAMPLE}run_checks(ReconstructedTree("mine", reconstruct(tree, [[1.0], [0.0], [-2.0]])))""",
     ),
@@ -159,7 +159,7 @@ this kind does not compare with one over all ancestors.""",
 Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it.
 In a good embedding deeper nodes therefore lie farther out. Where the norm falls with depth, the
 training has not found the shape of the tree, or the edges were read the wrong way round: parent, child.""",
-        remedy="see whether the edges are (child, parent), and train longer or from a better start",
+        hint="see whether the edges are (child, parent), and train longer or from a better start",
         example=f"""\
 {_EXAMPLE}found = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
 run_checks(ReconstructedTree("mine", found))""",
@@ -167,7 +167,7 @@ run_checks(ReconstructedTree("mine", found))""",
 )
 
 
-# What the checks say of many embeddings of one tree: told once, with remedies that fit a tree.
+# What the checks say of many embeddings of one tree: told once, with hints that fit a tree.
 
 TIED = "EQ301"
 NOT_ABOVE_CHANCE, AT_THE_CEILING, TOO_FEW, MAP_IS_MRR = "EQ302", "EQ303", "EQ304", "EQ305"
@@ -197,9 +197,9 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     >>> from equipoise.types import Severity
     >>> one, two = (Finding("EQ303", Severity.TIP, name, "", "", ("MAP 1.00",)) for name in "ab")
     >>> found = merge_findings([one, two])
-    >>> print(found[0].subject, found[0].sentence, sep=": ")
+    >>> print(found[0].subject, found[0].message, sep=": ")
     a, b: MAP can hardly improve any further and cannot tell good embeddings apart
-    >>> found[0].remedy
+    >>> found[0].hint
     'compare on MR, or rank all relatives: --relation closure'
     """
     told = list(dict.fromkeys(findings))
@@ -209,11 +209,11 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
         if each.code == AT_THE_CEILING:
             alike.setdefault((each.code, *_exhausted(each, each.subject in single)), []).append(each)
         elif each.code != MAP_IS_MRR:
-            alike.setdefault((each.code, each.sentence), []).append(each)
+            alike.setdefault((each.code, each.message), []).append(each)
     return tuple(
         _at_the_ceiling(tuple(figures), _together(group), relation)
         if code == AT_THE_CEILING
-        else replace(_together(group), remedy=TREE_HINTS.get(code, group[0].remedy))
+        else replace(_together(group), hint=TREE_HINTS.get(code, group[0].hint))
         for (code, *figures), group in alike.items()
     )
 
@@ -247,8 +247,8 @@ def _at_the_ceiling(figures: tuple[str, ...], finding: Finding, relation: str) -
     """The finding in the words of trees."""
     return replace(
         finding,
-        sentence=f"{', '.join(figures)} can hardly improve any further and cannot tell good embeddings apart",
-        remedy=_beyond(figures, relation),
+        message=f"{', '.join(figures)} can hardly improve any further and cannot tell good embeddings apart",
+        hint=_beyond(figures, relation),
     )
 
 

@@ -42,7 +42,7 @@ class BranchClusters:
         return len(set(self.of_nodes.tolist()))
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         """What a caption says of them."""
         told = f"Whole branches are resampled: {len(self)}"
         if not self.level:

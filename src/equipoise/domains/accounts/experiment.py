@@ -287,7 +287,7 @@ def _fitted(
         # A text model that is given no dimension keeps its own.
         return made.fit(tree, cell.dim, seed, progress=progress)  # type: ignore[arg-type]
     except ParameterError as error:
-        raise ParameterError(f"{cell.system}: {error.sentence}", hint=error.hint) from error
+        raise ParameterError(f"{cell.system}: {error.message}", hint=error.hint) from error
 
 
 def _loss(found: NodeVectors) -> float:

@@ -243,7 +243,7 @@ def check_points(space: Geometry, points: Any, tree: Tree) -> str:
             more = ", ..." if len(fault.rows) > _NAMED else ""
             raise (InputError if fault.finite else NotFiniteError)(
                 f"{len(fault.rows)} of the {len(tree)} points of {tree.source} {fault.predicate}: {named}{more}",
-                hint=fault.remedy,
+                hint=fault.hint,
             )
     return "" if validity.ok else str(validity)
 

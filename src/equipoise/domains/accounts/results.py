@@ -324,7 +324,7 @@ class AccountsEvaluation:
             single=self.judged[0].single,
             rows=tuple(view_row(each) for each in self.judged),
             comparison=self.comparison,
-            branches=self.branches.sentence,
+            branches=self.branches.description,
             branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
             rates=self.settings.rates,
             findings=self.findings,

@@ -131,7 +131,7 @@ CONCEPTS_CHECKS: tuple[Check, ...] = (
 Where all vectors point nearly the same way, every cosine is high. Related entities then look coherent, names
 look near their sentences, and pairs that should be alike are alike, without the model telling anything apart.
 Scores that add up such cosines reward the collapse; those held against shuffled pairs do not.""",
-        remedy="read the scale-free figures: correlation, ranks, coherence against shuffled pairs",
+        hint="read the scale-free figures: correlation, ranks, coherence against shuffled pairs",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace
@@ -149,7 +149,7 @@ A part of a score that is the same for every model cannot help to choose one. It
 bands such as "good" are reached or missed for a reason that lies in the test data: the density and
 the clustering coefficient of a graph are known before any model is loaded. It also makes all scores
 look closer to each other than the models are.""",
-        remedy="compare models by the other parts; the ranking does not depend on this one",
+        hint="compare models by the other parts; the ranking does not depend on this one",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent
@@ -168,7 +168,7 @@ A blend adds up figures of which more is better. Where it adds one of which less
 worst there gains most. The ratio of the norms' standard deviation to their mean is such a figure: it is
 called consistency, and it is 0 for the most consistent model. The blend is computed as it is
 defined, so that it can be compared with published ones; this finding says what to make of it.""",
-        remedy="do not choose by this part; read the blend without it",
+        hint="do not choose by this part; read the blend without it",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent
@@ -186,7 +186,7 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
 A vector of zeros has no direction: the model does not know the text, or lost it. Its cosine with any
 other counts as 0 here, which is right for pairs that have nothing in common, raises diversity and
 separation, and makes norms uneven, which a blend may even reward. A model can come first by knowing less.""",
-        remedy="find out why the model has nothing to say of these texts, or leave them out for every model",
+        hint="find out why the model has nothing to say of these texts, or leave them out for every model",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.checks import ZeroVectors
@@ -222,7 +222,7 @@ def _by_file(field: ConceptSet, *rules: IssueKind) -> Iterator[Observation]:
     """One complaint a file: the first problem in full, and how many more there are."""
     found = [problem for problem in field.problems if problem.rule in rules]
     for file, group in groupby(found, key=attrgetter("file")):
-        sentences = [problem.sentence for problem in group]
+        sentences = [problem.message for problem in group]
         more = f" (and {pluralize(len(sentences) - 1, 'more problem')})" if len(sentences) > 1 else ""
         yield Observation(file, f"{sentences[0].removeprefix(file).strip()}{more}", evidence_names(sentences))
 
@@ -290,7 +290,7 @@ A pair without its second text, a cluster without concepts, the same relation tw
 on such an entry, and leaving it out in silence would measure something else than the file says. One cluster
 or one concept has nothing to differ from. A run refuses the field at the first of them; eq concepts check
 lists them all.""",
-        remedy="mend or remove these entries",
+        hint="mend or remove these entries",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
@@ -305,10 +305,10 @@ run_checks(ConceptSet("ethics", problems=(missing,)))""",
         function=out_of_range,
         why="""\
 Expected similarities are compared with cosines, so they run from 0 to 1. A 3.8 is either a slip of the point
-or a score on another scale, and the two need different remedies. Clipping it would turn every strong
+or a score on another scale, and the two need different hints. Clipping it would turn every strong
 pair into a perfect one, and guessing the scale from the largest number would change all pairs when one is
 added.""",
-        remedy="correct the number, or say the scale: --scale 5, or a column called score_0_5",
+        hint="correct the number, or say the scale: --scale 5, or a column called score_0_5",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
@@ -325,7 +325,7 @@ run_checks(ConceptSet("sts", problems=(high,)))""",
 Start and end say where an entity stands, in characters of its sentence. Where other words stand there, either
 the sentence was edited after it was marked, or the offsets count bytes or words. The scores here use the
 entity's own words and do not change, but whoever trains a recogniser on the file teaches it nonsense.""",
-        remedy="write the offsets again; text[start:end] must be the entity",
+        hint="write the offsets again; text[start:end] must be the entity",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
@@ -342,7 +342,7 @@ run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "en
 A model that gives every pair a cosine of 0.8 does well on pairs that are all expected to be alike: its
 absolute errors are small, and most are within the tolerance. Only pairs that are expected to be
 unlike find it out, and a correlation over a narrow range of expectations is mostly noise.""",
-        remedy="add pairs of concepts that have nothing to do with each other",
+        hint="add pairs of concepts that have nothing to do with each other",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
@@ -359,7 +359,7 @@ run_checks(ConceptSet("ethics", pairs=pairs))""",
 Whether a cluster holds together is read off the pairs of its concepts. Two concepts make one pair, three make
 three, and the silhouette of a single one is 0 by definition. Figures of such clusters vary with
 every concept that is added, and models cannot be told apart on them.""",
-        remedy="add concepts to these clusters, or join them with others",
+        hint="add concepts to these clusters, or join them with others",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
@@ -376,7 +376,7 @@ run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
 A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. Where
 every pair expects the same, or every cluster is a single concept, the part of the score is undefined
 for any model, and so are the score and the composite. The field can be read, but not used for this.""",
-        remedy="add pairs of other similarities, or concepts to the clusters",
+        hint="add pairs of other similarities, or concepts to the clusters",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair

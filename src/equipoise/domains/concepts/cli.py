@@ -215,7 +215,7 @@ def _show(out: Output, found: ConceptEvaluation, output: str | None) -> None:
         found.draw(output)
         out.note(f"wrote {output}")
     for name, error in found.failures.items():
-        fields = {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint}
+        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, error.render())
     if not out.quiet and not out.json:
         _suggest(out, found, output)
@@ -288,4 +288,4 @@ def _data(field: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 
 def _told(problem: Any) -> dict[str, str]:
-    return {"file": problem.file, "sentence": problem.sentence, "hint": problem.hint}
+    return {"file": problem.file, "message": problem.message, "hint": problem.hint}

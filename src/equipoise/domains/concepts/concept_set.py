@@ -46,7 +46,7 @@ class ConceptSetIssue:
 
     rule: IssueKind
     file: str
-    sentence: str
+    message: str
     hint: str = ""
     excerpt: str = ""
     kind: type[InputError] | None = None
@@ -64,7 +64,7 @@ class ConceptSetIssue:
             rest = "1 more problem" if more == 1 else f"{more} more problems"
             hint = f"{hint}; " * bool(hint) + f"eq concepts check {where} lists it and {rest}"
         kind = self.kind or _ERRORS[self.rule]
-        return kind(self.sentence, hint=hint, excerpt=self.excerpt)
+        return kind(self.message, hint=hint, excerpt=self.excerpt)
 
 
 @dataclass(frozen=True, slots=True)

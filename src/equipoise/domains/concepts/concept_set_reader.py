@@ -216,7 +216,7 @@ def _read(sources: Iterable[tuple[Path, str | None]], place: Path, scale: float 
                 problems += entries.problems
         except InputError as error:
             problem = ConceptSetIssue(
-                IssueKind.ENTRY, display_path(file), error.sentence, error.hint, error.excerpt, type(error)
+                IssueKind.ENTRY, display_path(file), error.message, error.hint, error.excerpt, type(error)
             )
             problems.append(problem)
     return ConceptSet(place.resolve().name.partition(".")[0], **found, problems=tuple(problems))

@@ -53,7 +53,7 @@ def _problems(field: ConceptSet, *, verbose: bool) -> list[Any]:
     parts: list[Any] = [Paragraph(""), heading(pluralize(len(field.problems), "problem").capitalize())]
     shown = field.problems if verbose else field.problems[:MAX_LISTED]
     for problem in shown:
-        parts.append(StatusLine(ThresholdStatus.BAD if problem.fatal else ThresholdStatus.FAIR, problem.sentence))
+        parts.append(StatusLine(ThresholdStatus.BAD if problem.fatal else ThresholdStatus.FAIR, problem.message))
         if problem.hint:
             parts.append(Paragraph(problem.hint, indent=4, lead="-> "))
     rest = len(field.problems) - len(shown)

@@ -117,13 +117,13 @@ class Recommendation:
     use: str
     score: str
     models: tuple[str, ...]
-    sentence: str
+    message: str
     caution: str = ""
 
     @property
     def text(self) -> str:
         """The sentence with its caution."""
-        return f"{self.sentence}; {self.caution}" if self.caution else self.sentence
+        return f"{self.message}; {self.caution}" if self.caution else self.message
 
     @property
     def settled(self) -> bool:

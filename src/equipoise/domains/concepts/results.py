@@ -168,7 +168,7 @@ class ConceptEvaluation:
             },
             findings=self.findings,
             notes=self.notes,
-            failures={name: error.sentence for name, error in self.failures.items()},
+            failures={name: error.message for name, error in self.failures.items()},
             settings={"seed": self.seed, "level": self.level, "weights": dict(self.weights)},
         )
 
@@ -251,7 +251,7 @@ def evaluation_dict(found: ConceptEvaluation) -> dict[str, Any]:
                 "use": each.use,
                 "score": each.score,
                 "models": list(each.models),
-                "sentence": each.sentence,
+                "message": each.message,
                 "caution": each.caution,
             }
             for each in edition.advice
@@ -260,7 +260,7 @@ def evaluation_dict(found: ConceptEvaluation) -> dict[str, Any]:
         "findings": [asdict(each) for each in found.findings],
         "notes": list(found.notes),
         "failures": {
-            name: {"code": error.code, "sentence": error.sentence, "hint": error.hint}
+            name: {"code": error.code, "message": error.message, "hint": error.hint}
             for name, error in found.failures.items()
         },
         "settings": {**edition.settings, "command": list(found.command)},

@@ -251,7 +251,7 @@ A question counts as answered when a retrieved chunk holds its answer. Where no 
 fails, and the best accuracy that can be reached is below 1 for a reason that no system can help. Mostly the
 answer is a paraphrase or has a typing error. An answer that the document does hold is lost all the
 same where the border between two chunks runs through it.""",
-        remedy="write the answer as the document does; eq fair validate shows the closest passage",
+        hint="write the answer as the document does; eq fair validate shows the closest passage",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
@@ -269,7 +269,7 @@ An answer such as "1995" or "Paris" may stand in many chunks, and a system that 
 credited, also when that chunk says nothing about the question. The more chunks hold the answer, the higher
 the chance level, and the less a hit shows. Overlap alone does not make an answer ambiguous: what counts is
 the number of places in the document.""",
-        remedy="make the answer longer, so that only the right passage holds it",
+        hint="make the answer longer, so that only the right passage holds it",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
@@ -287,7 +287,7 @@ The interval of an accuracy narrows with the square root of the number of questi
 smallest difference that can be told from luck. With 20 questions two systems must differ by more than a third
 before it shows. The figures are computed for two systems of accuracy 0.8 that err independently, a
 two-sided paired test at 5 %, and a power of 80 %.""",
-        remedy="write more questions; eq fair validate shows what how many of them can show",
+        hint="write more questions; eq fair validate shows what how many of them can show",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import SampleSize
@@ -302,7 +302,7 @@ run_checks(SampleSize(questions=20))""",
         why="""\
 When a search returns half of the chunks or more, a system that picks at random finds half of the answers or
 more, and all systems look good and alike. The accuracy then measures the length of the document.""",
-        remedy="use a smaller top_k, smaller chunks, or a longer document",
+        hint="use a smaller top_k, smaller chunks, or a longer document",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import RetrievedFraction
@@ -318,7 +318,7 @@ run_checks(RetrievedFraction(chunks=12, top_k=10))""",
 Two equal questions are one observation. Counted twice, its luck counts twice, and intervals that take
 questions for independent are too narrow. The nested comparison keeps questions of one answer together, so
 its intervals hold; the figure still leans towards what was asked twice.""",
-        remedy="leave the repetition out, or ask for something else",
+        hint="leave the repetition out, or ask for something else",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import QuestionSet
@@ -333,7 +333,7 @@ run_checks(QuestionSet(questions=80, repeated=['q41 "Who built the mill?"']))"""
         why="""\
 Whoever asks "In which year, 1871 or 1873, was the mill built?" hands the answer over: a system that only
 looks at words finds the chunk by it, and one that understands the question gains nothing.""",
-        remedy="ask without giving the answer away",
+        hint="ask without giving the answer away",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import QuestionSet

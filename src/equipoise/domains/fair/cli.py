@@ -231,7 +231,7 @@ def _tell_failures(out: Output, found: FairComparison) -> None:
     for rendered, names in alike.items():
         for name in names if out.json else names[:1]:
             error = found.failures[name]
-            fields = {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint}
+            fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
             out.error(fields, rendered)
         if len(names) > 1:
             out.note(f"without a result for that: {', '.join(names)}")

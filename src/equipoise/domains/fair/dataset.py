@@ -161,7 +161,7 @@ def _digest(parts: Sequence[str]) -> str:
 # Questions whose answers no document holds: refused, counted as misses, or left out.
 
 SHOWN = 5
-REMEDY = (
+HINT = (
     "count them as misses (--absent zero), leave them out (--absent skip), "
     "or see eq fair validate --doc, which shows the nearest passages"
 )
@@ -217,6 +217,6 @@ def _refusal(lacking: Sequence[QuestionAnswer], total: int) -> InputError:
     more = f"\nand {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
     return InputError(
         f"{len(lacking)} of {total} answers are nowhere in the document",
-        hint=REMEDY,
+        hint=HINT,
         excerpt=f"{shown}{more}",
     )

@@ -141,7 +141,7 @@ class FailedModel:
         raise self.error
 
     def __repr__(self) -> str:
-        return f"<FailedModel {self.model_spec}: {self.error.sentence}>"
+        return f"<FailedModel {self.model_spec}: {self.error.message}>"
 
 
 def optimization_result(facts: ModelProfile, tuning: TuningRecord, result: Result) -> OptimizationResult:

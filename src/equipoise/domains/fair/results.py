@@ -105,7 +105,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             self.mcnemar,
             self.findings,
             self.notes,
-            {name: error.sentence for name, error in self.failures.items()},
+            {name: error.message for name, error in self.failures.items()},
             self.plan.settings.budget,
             self.plan.settings.tokenizer_name,
         )
@@ -132,14 +132,14 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                     "code": each.code,
                     "severity": str(each.severity),
                     "subject": each.subject,
-                    "sentence": each.sentence,
-                    "remedy": each.remedy,
+                    "message": each.message,
+                    "hint": each.hint,
                     "evidence": list(each.evidence),
                 }
                 for each in self.findings
             ],
             "failures": {
-                name: {"code": error.code, "sentence": error.sentence, "hint": error.hint}
+                name: {"code": error.code, "message": error.message, "hint": error.hint}
                 for name, error in self.failures.items()
             },
             "settings": {

@@ -329,8 +329,7 @@ class PhenotypeBenchmark:
             "notes": list(self.edition.notes),
             "findings": [_finding(each) for each in self.findings],
             "failures": [
-                {"where": where, "code": error.code, "sentence": error.sentence}
-                for where, error in self.failures.items()
+                {"where": where, "code": error.code, "message": error.message} for where, error in self.failures.items()
             ],
         }
 
@@ -361,8 +360,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "severity": str(finding.severity),
         "subject": finding.subject,
-        "sentence": finding.sentence,
-        "remedy": finding.remedy,
+        "message": finding.message,
+        "hint": finding.hint,
         "evidence": list(finding.evidence),
     }
 

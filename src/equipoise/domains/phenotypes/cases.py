@@ -316,7 +316,7 @@ def _unknown(cases: Sequence[Case], ontology: Ontology) -> dict[str, tuple[str, 
 
 def _refused(unknown: dict[str, tuple[str, UnknownNameError]], ontology: Ontology) -> UnknownNameError:
     lines = [
-        f"case {case}: {error.sentence}" + (f"; {error.hint}" if error.hint else "")
+        f"case {case}: {error.message}" + (f"; {error.hint}" if error.hint else "")
         for case, error in list(unknown.values())[:_NAMED]
     ]
     more = list(unknown)[_NAMED:]

@@ -92,7 +92,7 @@ that a term is wrong: a text may be hard. But a term that every system puts behi
 where a term picked at random would stand as well, while nothing that they put first is much alike, is often a
 slip of a digit in its id. It deserves a look by someone who knows the field; the figures are not changed.
 Cases that failed are not looked at. Where many terms are far, the systems are weak, and nothing is said.""",
-        remedy="look at these cases; correct the ids, or leave them as they are where they are right",
+        hint="look at these cases; correct the ids, or leave them as they are where they are right",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
@@ -147,7 +147,7 @@ A corpus in which every term is affirmed has no negated finding to recognise. A 
 everything affirmed is right throughout there, and one that reads "no fever" correctly is punished when the
 annotators left negated findings out. Figures with assertions on such a corpus say nothing about reading
 negation, family history or doubt.""",
-        remedy="read the id-only figures here, and measure assertions on documents that have several kinds",
+        hint="read the id-only figures here, and measure assertions on documents that have several kinds",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions

@@ -227,7 +227,7 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
     broken = [error for _, error in found if isinstance(error, EquipoiseError)]
     if out.json:
         rows = [{"folder": str(path), **asdict(meta)} for path, meta in sound]
-        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.sentence for each in broken]})
+        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.message for each in broken]})
         return output.DONE
     if sound:
         out.show(_table(sound))

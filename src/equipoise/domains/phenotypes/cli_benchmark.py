@@ -221,7 +221,7 @@ def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptio
         _keep(out, found, Path(asked.output_dir))
     for where, error in found.failures.items():
         out.error(
-            {"where": where, "code": error.code, "sentence": error.sentence, "hint": error.hint},
+            {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
             f"{where}: {error.render()}",
         )
     if not out.quiet and not out.json:
@@ -347,7 +347,7 @@ def compare(
     try:
         paths = [str(path) for path in find_runs(*runs)] if runs else []
     except StoreError as error:
-        raise StoreError(error.sentence, hint=HINT) from error
+        raise StoreError(error.message, hint=HINT) from error
     if len(paths) < 2:
         raise ParameterError(f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=HINT)
     with out.progress(len(paths) + 1) as step:

@@ -303,7 +303,7 @@ extraction_options = options.options_as(ExtractionOptions, "asked", *_OPTIONS)
 def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...], fail_on: str | None) -> int:
     """Every lost document is told on standard error and makes the run partial; else a gate may close."""
     for problem in gold.lost:
-        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": problem.hint}
+        fields = {"where": problem.where, "message": problem.message, "code": "E700", "hint": problem.hint}
         out.error(fields, f"left out: {problem}" + (f"\nhint: {problem.hint}" if problem.hint else ""))
     if gold.lost:
         return exits.FAILED_UNITS

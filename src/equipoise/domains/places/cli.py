@@ -229,9 +229,9 @@ def _naming(path: str) -> Iterator[None]:
     try:
         yield
     except EquipoiseError as error:
-        if path in error.sentence:
+        if path in error.message:
             raise
-        raise type(error)(f"{path}: {error.sentence}", hint=error.hint, excerpt=error.excerpt) from error
+        raise type(error)(f"{path}: {error.message}", hint=error.hint, excerpt=error.excerpt) from error
 
 
 def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, statistics: Statistics) -> list[str]:

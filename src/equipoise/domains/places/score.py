@@ -486,9 +486,9 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             code="EQ301",
             severity=Severity.TIP,
             subject=system,
-            sentence=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
+            message=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
             "F1 takes the one of the lowest code",
-            remedy="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
+            hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
             evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )

@@ -150,7 +150,7 @@ def page_charts(page: Page) -> PageCharts:
         try:
             picture = embed_chart(chart)
         except MissingExtraError as error:
-            return PageCharts({}, f"The charts are missing: {error.sentence}. {error.hint} brings them.")
+            return PageCharts({}, f"The charts are missing: {error.message}. {error.hint} brings them.")
         drawn.setdefault(section_of(chart.name), []).append(picture)
     return PageCharts({section: tuple(pictures) for section, pictures in drawn.items()})
 

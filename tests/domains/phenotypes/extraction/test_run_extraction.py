@@ -97,7 +97,7 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Onto
     gold = resolve_annotations(replace(signs, documents=(odd, *signs.documents[1:])), ontology)
     assert ("T:07", "affirmed") in gold.sets()["b"]
     assert gold.resolutions.count("alternative") == 1
-    assert "'T:77'" in gold.problems[0].sentence
+    assert "'T:77'" in gold.problems[0].message
     assert gold.sets()["a"] == resolve_annotations(signs, ontology).sets()["a"]
 
 
@@ -238,4 +238,4 @@ def test_the_gate_fails_closed_on_another_mode_and_opens_for_itself(
     for other in (strict, macro):
         closed = check_gate(stored(other, "other"), against=BaselineCheck(base, 0.01))
         assert not closed.passed
-        assert "different ways" in closed.verdicts[-1].sentence
+        assert "different ways" in closed.verdicts[-1].message

@@ -106,7 +106,7 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
     assert "EQ201" in [each.code for each in stored.result.findings]
     judged = check_gate(stored, [f"{same.primary}>=0"])
     assert not judged.passed
-    assert "EQ201" in judged.verdicts[0].sentence
+    assert "EQ201" in judged.verdicts[0].message
     others = AnnotatedCorpus(
         tuple(
             type(each)(each.id, f"{each.text} Seen today.", each.annotations, each.language) for each in signs.documents

@@ -200,12 +200,12 @@ class AnnotationIssue:
     """
 
     where: str
-    sentence: str
+    message: str
     lost: bool
     hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where} {self.sentence}" if self.lost else f"{self.where}: {self.sentence}"
+        return f"{self.where} {self.message}" if self.lost else f"{self.where}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _annotated(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
                 raise FormatError(f"has the id {document.id}, as a document before it", hint="rename one")
         except InputError as error:
             first_error = first_error or error
-            sentence = error.sentence.removeprefix(where).strip()
+            sentence = error.message.removeprefix(where).strip()
             problems.append(AnnotationIssue(where, sentence, lost=True, hint=error.hint))
             continue
         documents[document.id] = document

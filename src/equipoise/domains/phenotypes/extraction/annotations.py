@@ -134,9 +134,7 @@ def _live(
         try:
             found = ontology.resolve(each.term)
         except UnknownNameError as error:
-            problems.append(
-                AnnotationIssue(f"document {document.id}", f"{error.sentence}; left out", False, error.hint)
-            )
+            problems.append(AnnotationIssue(f"document {document.id}", f"{error.message}; left out", False, error.hint))
             continue
         resolved.append(found)
         # Two ids of one term are one entry of the gold.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.models.worker_pool import ExecutorMap
 
-# The command that makes an index, ready to be copied: wherever one is missing or old, it is the remedy.
+# The command that makes an index, ready to be copied: wherever one is missing or old, it is the hint.
 
 
 def index_build_command(
@@ -168,7 +168,7 @@ def open_index(
     except StoreError as error:
         command = _command(folder, ontology, model.card.spec, multi)
         hint = f"build it again, which embeds what is new: {command}"
-        raise StoreError(error.sentence, hint=hint) from error
+        raise StoreError(error.message, hint=hint) from error
 
 
 def missing_index_error(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> StoreError:

@@ -12,7 +12,7 @@ import pytest
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
-from equipoise.domains.accounts.trees.sql import TableColumns, _remedy, connect, read_sql  # noqa: E402
+from equipoise.domains.accounts.trees.sql import TableColumns, _hint, connect, read_sql  # noqa: E402
 from equipoise.errors import (  # noqa: E402
     EquipoiseError,
     FormatError,
@@ -199,7 +199,7 @@ def test_no_error_shows_a_password():
     ],
 )
 def test_who_may_not_come_in_is_not_sent_to_look_for_the_server(reason, hint):
-    assert hint in _remedy("postgresql://joe@host/books", reason)
+    assert hint in _hint("postgresql://joe@host/books", reason)
 
 
 def test_a_schema_that_is_not_there_is_named(make):

@@ -62,7 +62,7 @@ def test_synonyms_may_be_scaled_inside_a_pool() -> None:
 def test_an_error_points_at_the_place(text: str, fact: str, column: int) -> None:
     with pytest.raises(ParameterError) as error:
         parse_expression(text)
-    assert fact in error.value.sentence
+    assert fact in error.value.message
     assert error.value.excerpt == f"{text}\n{' ' * column}^"
     assert error.value.hint
 
