@@ -69,7 +69,7 @@ _HOMES = {
     "StoredRun": "equipoise.runs.store",
     "compare": "equipoise.runs.compare",
     "embedder": "equipoise.models.embedder",
-    "evaluate": "equipoise.runs.compare",
+    "evaluate": "equipoise.runs.evaluate",
     "load_evidence": "equipoise.runs.store",
     "nearest_neighbors": "equipoise.geometry.search",
     "optimize_model": "equipoise.domains.fair.experiment",

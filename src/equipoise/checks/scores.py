@@ -21,7 +21,6 @@ from equipoise.stats.formatting import (
     format_value,
     n_decimals,
 )
-from equipoise.stats.verdict import undecided_pairs, what_they_show
 from equipoise.types import Direction, Finding, Floats, Severity, Ties, with_label
 
 if TYPE_CHECKING:
@@ -262,6 +261,8 @@ evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
 
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, and that more units would separate."""
+    from equipoise.stats.verdict import undecided_pairs, what_they_show
+
     open_pairs = [each for each in undecided_pairs(comparison) if each.needed.known and each.needed.value > each.n]
     if not open_pairs:
         return

@@ -20,7 +20,6 @@ from equipoise.errors import (
     ShapeError,
     StoreError,
 )
-from equipoise.io.atomic import write_bytes
 from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ class Evidence(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write one npz file; equal evidence gives equal bytes."""
+        from equipoise.io.atomic import write_bytes
+
         write_bytes(path, pack_npz({"kind": np.array(self.kind), **self.to_arrays()}))
 
     @classmethod

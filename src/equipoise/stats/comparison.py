@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
-from equipoise.report.notebook import comparison_html
 from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
 from equipoise.stats.bootstrap import id_order
 from equipoise.stats.contrasts import (
@@ -39,7 +38,6 @@ from equipoise.stats.resampled_contrasts import (
     with_tuning_uncertainty,
 )
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
-from equipoise.stats.verdict import verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
@@ -176,6 +174,8 @@ class Comparison:
         Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
         significantly different. Unequal terms come last. ``noun`` is what a unit is called.
         """
+        from equipoise.stats.verdict import verdict_text, why_uninformative
+
         found = [why_uninformative(self, noun)]
         if not found[0] or self._significant:
             found.append(verdict_text(self, noun))
@@ -225,6 +225,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """A table of the systems for notebooks, and the findings below it."""
+        from equipoise.report.notebook import comparison_html
+
         return comparison_html(self)
 
 

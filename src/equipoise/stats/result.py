@@ -8,7 +8,6 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.report.notebook import result_html
 from equipoise.stats.equality import nan_equal
 
 if TYPE_CHECKING:
@@ -107,6 +106,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks, and the findings below it."""
+        from equipoise.report.notebook import result_html
+
         return result_html(self)
 
     def to_dict(self) -> dict[str, Any]:
