@@ -395,7 +395,7 @@ def _folders(folder: Path) -> list[Target]:
         Ranking.from_ranks([1, 3, 2, 9], candidates=20, unit_ids=list("abcd")),
         ["MRR", "HR@3"],
         system="s",
-        resamples=20,
+        n_resamples=20,
     )
     details = {"a": UnitContent("text", ("x",), {"kind": "k"}, (RetrievedItem("d", "t", 0.5, True, "w"),))}
     tuning = TuningRecord(
@@ -430,7 +430,7 @@ def _scored(path: Path) -> object:
     """Evidence, and what a metric makes of it."""
     evidence = load_evidence(path)
     metrics = "Silhouette" if evidence.kind == "space" else None
-    return evaluate(evidence, metrics, resamples=10) if len(evidence) else evidence
+    return evaluate(evidence, metrics, n_resamples=10) if len(evidence) else evidence
 
 
 def _stored(path: Path) -> object:

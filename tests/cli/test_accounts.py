@@ -16,7 +16,7 @@ from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.extras import install_command
 from equipoise.io.edge_list import edges as read_pairs
 
-QUICK = ("--rates", "0.3", "--epochs", "4", "--resamples", "30")
+QUICK = ("--rates", "0.3", "--epochs", "4", "--n-resamples", "30")
 EVALUATE = ("accounts", "evaluate", *QUICK)
 
 

@@ -203,8 +203,8 @@ def test_estimates_have_the_same_shape_in_score_and_compare(eq) -> None:
 
 
 def test_flips_are_counted_from_one(eq) -> None:
-    assert json.loads(eq(*COMPARE, "--flips", "99", "--json").stdout)["flips"] == 99
-    assert "0 is not in the range" in eq(*COMPARE, "--flips", "0").stderr
+    assert json.loads(eq(*COMPARE, "--n-permutations", "99", "--json").stdout)["n_permutations"] == 99
+    assert "0 is not in the range" in eq(*COMPARE, "--n-permutations", "0").stderr
 
 
 def test_a_folder_that_is_no_run_directory_is_explained(eq, folder: Path) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("networkx")
 
 Run = Callable[..., Any]
-QUICK = ["--resamples", "24"]
+QUICK = ["--n-resamples", "24"]
 
 
 @pytest.fixture

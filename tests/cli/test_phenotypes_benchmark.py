@@ -50,7 +50,7 @@ CASES = [
 ]
 RUN = ("phenotypes", "benchmark", "run", "--ontology", "signs.obo", "--test-file", "cases.json")
 VECTORS = ("phenotypes", "benchmark", "compare-vectors", *RUN[3:])
-QUICK = ("--resamples", "100")
+QUICK = ("--n-resamples", "100")
 
 
 @pytest.fixture(autouse=True)

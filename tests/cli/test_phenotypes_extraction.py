@@ -41,7 +41,7 @@ NOTES = [
 ]
 GROUP = ("phenotypes", "extraction")
 COMMON = ("corpus", "--ontology", "signs.obo", "--model", "tfidf:")
-QUICK = ("--resamples", "100", "--chunk-threshold", "0.4")
+QUICK = ("--n-resamples", "100", "--chunk-threshold", "0.4")
 
 
 @pytest.fixture(autouse=True)

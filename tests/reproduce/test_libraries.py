@@ -128,7 +128,7 @@ def test_our_own_preset_is_what_evaluate_gives() -> None:
         run, qrels = material
         for form in PRESETS["equipoise"].calls:
             metric = metric_of(form)
-            result = evaluate(Ranking.from_runs(qrels, run), metric, resamples=1, chance=False)
+            result = evaluate(Ranking.from_runs(qrels, run), metric, n_resamples=1, chance=False)
             assert ours(run, qrels, "equipoise", form) == pytest.approx(
                 result[metric.name].value, abs=1e-15, nan_ok=True
             )

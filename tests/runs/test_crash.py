@@ -38,7 +38,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.runs.store import save_run
 
 def versioned(version, units=UNITS):
-    result = evaluate(Ranking.from_ranks([2] * units, candidates=9), "MRR", chance=False, resamples=50)
+    result = evaluate(Ranking.from_ranks([2] * units, candidates=9), "MRR", chance=False, n_resamples=50)
     column = np.full(units, float(version))
     return replace(result, per_unit={"MRR": column}, settings={"version": version})
 """
@@ -65,7 +65,7 @@ def whole_version(path: Path) -> int:
 
 
 def small(version: int) -> Result:
-    result = evaluate(Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, resamples=50)
+    result = evaluate(Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, n_resamples=50)
     return Result(
         result.system,
         result.unit_ids,

@@ -9,13 +9,13 @@ from scipy.stats import binom
 from equipoise.errors import ParameterError
 from equipoise.runs.regression_gate import RegressionTest, UnitGains
 
-AT_95 = RegressionTest(margin=0.0, level=0.95, flips=10_000, seed=0)
+AT_95 = RegressionTest(margin=0.0, confidence_level=0.95, n_permutations=10_000, seed=0)
 
 
 def false_alarms(units: int, repeats: int = 400) -> float:
     """How often a loss of the margin is called larger, where few units gain much and all others lose."""
     rng = np.random.default_rng(7)
-    asked = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, level=0.95, flips=999, seed=0, test="bounds")
+    asked = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, confidence_level=0.95, n_permutations=999, seed=0, test="bounds")
     samples = np.where(rng.random((repeats, units)) < 0.05, 0.5, -0.037)
     p = [UnitGains(sample, None, None, 1.0).p_of_loss(asked) for sample in samples]
     return float(np.mean(np.array(p) < asked.alpha))
@@ -72,7 +72,7 @@ def test_units_of_a_cluster_count_once() -> None:
 
 
 def test_as_many_flips_are_asked_for_as_the_level_and_the_metrics_need() -> None:
-    assert RegressionTest(0.0, 0.95, 20, 0).checked(1).flips == 20
-    for flips, metrics in ((19, 1), (39, 2)):
+    assert RegressionTest(0.0, 0.95, 20, 0).checked(1).n_permutations == 20
+    for n_permutations, metrics in ((19, 1), (39, 2)):
         with pytest.raises(ParameterError, match="cannot show a loss"):
-            RegressionTest(0.0, 0.95, flips, 0).checked(metrics)
+            RegressionTest(0.0, 0.95, n_permutations, 0).checked(metrics)

@@ -12,7 +12,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate, with_metrics
 
 RANKING = Ranking.from_ranks(np.random.default_rng(0).integers(1, 30, 60), candidates=40)
-OPTIONS = {"clusters": [f"c{unit // 4}" for unit in range(60)], "level": 0.9, "seed": 3}
+OPTIONS = {"clusters": [f"c{unit // 4}" for unit in range(60)], "confidence_level": 0.9, "seed": 3}
 
 
 def test_metrics_that_it_has_stay_as_they_are_in_the_order_asked() -> None:

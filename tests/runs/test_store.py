@@ -160,7 +160,7 @@ def results(draw: st.DrawFn) -> Result:
         weights={names[0]: draw(column)} if units and draw(st.booleans()) else {},
         clusters=draw(st.sampled_from([None, np.arange(len(units))])) if units else None,
         findings=(Finding("EQ301", Severity.TIP, "ä", "a \u2028 b", "c", ("d",)),),
-        settings={"level": 0.95, "weights": [0.1, None], "note": "x\ny"},
+        settings={"confidence_level": 0.95, "weights": [0.1, None], "note": "x\ny"},
     )
 
 

@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Path:
 def store(path: Path, system: str = "bm25", ranks: tuple[int, ...] = (1, 3, 2, 9)) -> Path:
     names = [f"q{place}" for place in range(len(ranks))]
     result = evaluate(
-        Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names), "MRR", system=system, resamples=50
+        Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names), "MRR", system=system, n_resamples=50
     )
     details = {name: UnitContent(name) for name in names}
     return save_run(path, result, manifest=Manifest(system), details=details, tuning=tuning())

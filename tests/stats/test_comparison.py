@@ -23,7 +23,7 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
-FAST = {"flips": 999, "resamples": 300}
+FAST = {"n_permutations": 999, "n_resamples": 300}
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -88,7 +88,7 @@ def test_the_same_units_in_another_order_are_paired_by_id():
 
 def test_a_contrast_agrees_with_scipy_and_with_counting():
     first, second = shifted([0.0, 0.1], n=150)
-    comparison = compare_results([first, second], test="t", resamples=4000)
+    comparison = compare_results([first, second], test="t", n_resamples=4000)
     seen = comparison.contrast("a", "b")
     x, y = first.per_unit["m"], second.per_unit["m"]
     assert seen.difference == pytest.approx((x - y).mean())
@@ -120,7 +120,7 @@ def test_intervals_of_sparse_differences_cover_what_they_should(n):
     signs = np.where(draw.random((n, systems)) < 0.6, 1.0, -1.0)
     columns = {f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)}
     pair = [result("a", columns), result("b", {name: np.zeros(n) for name in columns})]
-    comparison = compare_results(pair, flips=10, resamples=2000)
+    comparison = compare_results(pair, n_permutations=10, n_resamples=2000)
     covered = np.mean([each.interval.covers(0.3 * 0.2) for each in comparison.contrasts])
     assert 0.93 <= covered <= 0.99
 
@@ -263,8 +263,8 @@ def test_unknown_names_get_an_offer():
         comparison.contrast("a", "z")
     with pytest.raises(ParameterError, match="itself"):
         comparison.contrast("a", "a")
-    with pytest.raises(ParameterError, match="level"):
-        compare_results(pair, level=95)
+    with pytest.raises(ParameterError, match="confidence_level"):
+        compare_results(pair, confidence_level=95)
 
 
 def similarity_results(quality, *, n=80, seed=8, shuffle=False):
@@ -284,7 +284,7 @@ def similarity_results(quality, *, n=80, seed=8, shuffle=False):
 def test_a_corpus_level_metric_is_compared_through_its_evidence():
     metrics = {"Spearman": Spearman()}
     results = similarity_results({"good": 0.3, "fair": 0.31, "poor": 3.0})
-    comparison = compare_results(results, metric_objects=metrics, resamples=400)
+    comparison = compare_results(results, metric_objects=metrics, n_resamples=400)
     assert comparison.leader == "good"
     close, far = comparison.contrast("good", "fair"), comparison.contrast("good", "poor")
     assert close.adjusted > 0.05 > far.adjusted >= 2 / 401
@@ -298,7 +298,7 @@ def test_corpus_level_evidence_is_paired_by_id_too():
     metrics = {"Spearman": Spearman()}
     straight, crossed = (
         compare_results(
-            similarity_results({"a": 0.3, "b": 0.5}, shuffle=shuffle), metric_objects=metrics, resamples=200
+            similarity_results({"a": 0.3, "b": 0.5}, shuffle=shuffle), metric_objects=metrics, n_resamples=200
         ).contrast("a", "b")
         for shuffle in (False, True)
     )
@@ -337,7 +337,7 @@ def test_spaces_are_halved_and_never_repeat_a_point():
         space = Space.of(points + centre)
         value = MeanCosine().measure(space).value
         results.append(result(name, {}, evidence=space, corpus={"MeanCosine": value}, ids=space.unit_ids, better=DOWN))
-    comparison = compare_results(results, metric_objects={"MeanCosine": MeanCosine()}, resamples=100)
+    comparison = compare_results(results, metric_objects={"MeanCosine": MeanCosine()}, n_resamples=100)
     assert comparison.contrast("near", "far").interval.method == "subsample"
     assert comparison.leader == "near"
     assert comparison.contrast("near", "far").p < 0.001
@@ -469,7 +469,7 @@ def test_a_difference_stays_within_reach_of_the_metric():
     assert (clipped.low, clipped.high) == (-1.0, 1.0)
 
 
-@pytest.mark.parametrize("options", [{"flips": 0}, {"resamples": 0}, {"seed": -1}])
+@pytest.mark.parametrize("options", [{"n_permutations": 0}, {"n_resamples": 0}, {"seed": -1}])
 def test_numbers_that_make_no_sense_are_refused_whatever_the_test(options):
     results = [result(name, {"MRR": [0.0, 1.0, 1.0]}) for name in "ab"]
     for test in ("t", "mcnemar", "randomisation"):

@@ -117,7 +117,7 @@ def test_every_metric_gets_value_interval_n_and_unit() -> None:
     assert (result["Rank"].unit, result["Rank"].better) == ("rank", Direction.DOWN)
     assert result["Hit"].interval == wilson_interval((scores > 0.5).sum(), 60)
     assert result.system == "mini"
-    assert result.settings == {"level": 0.95, "resamples": 2000, "seed": 0, "note": "x"}
+    assert result.settings == {"confidence_level": 0.95, "n_resamples": 2000, "seed": 0, "note": "x"}
 
 
 def test_per_unit_values_and_weights_are_kept_for_means_alone() -> None:
@@ -183,7 +183,7 @@ def test_clusters_widen_the_interval_and_are_kept() -> None:
 
 
 def test_figures_of_a_space_are_subsampled_even_where_they_are_means() -> None:
-    result = estimate(Cloud(table().table), [Score(), Middle()], resamples=200)
+    result = estimate(Cloud(table().table), [Score(), Middle()], n_resamples=200)
     assert {result[name].interval.method for name in result.names} == {"subsample"}
     assert "Score" in result.per_unit
 
@@ -243,7 +243,7 @@ def test_findings_are_part_of_the_dictionary() -> None:
     }
 
 
-@pytest.mark.parametrize(("option", "value"), [("resamples", 0), ("seed", -1), ("level", 1.5)])
+@pytest.mark.parametrize(("option", "value"), [("n_resamples", 0), ("seed", -1), ("confidence_level", 1.5)])
 def test_options_without_meaning_are_refused_whatever_the_metric(option: str, value: float) -> None:
     with pytest.raises(ParameterError):
         estimate(table(), [Hit()], **{option: value})  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def pilot() -> Floats:
 
 @pytest.fixture(scope="module")
 def comparison(pilot: Floats) -> Comparison:
-    return compare_results(results(pilot), flips=499, resamples=50)
+    return compare_results(results(pilot), n_permutations=499, n_resamples=50)
 
 
 def results(scores: Floats) -> list[Result]:

@@ -141,7 +141,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
         (["a", "b"], {"Acc": [1, 0], "accuracy": [1, 0]}, {}, DuplicateError),
         (["a", "b"], {"m": [1, 0]}, {"chance": {"n": 0.5}}, UnknownNameError),
         (["a", "b"], {"m": [1, 0]}, {"clusters": ["x"]}, ShapeError),
-        (["a", "b"], {"m": [1, 0]}, {"level": 95}, ParameterError),
+        (["a", "b"], {"m": [1, 0]}, {"confidence_level": 95}, ParameterError),
     ],
 )
 def test_values_that_fit_nothing_are_refused_with_a_hint(

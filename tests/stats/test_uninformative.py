@@ -16,7 +16,7 @@ def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparis
         result_from_values(name, range(units), {"HR": np.arange(units) < round(share * units)}, chance={"HR": chance})
         for name, share in zip("abc", shares, strict=False)
     ]
-    return compare_results(results, flips=99, resamples=50)
+    return compare_results(results, n_permutations=99, n_resamples=50)
 
 
 @pytest.mark.parametrize(

@@ -334,7 +334,7 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
             few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
             yield Observation(
                 scored.system,
-                f"the {format_percent(estimate.interval.level)} interval of {name}, "
+                f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
                 f"{format_interval(estimate.interval)}, may "
                 f"be too narrow: a few large values decide the mean{few}",
                 (f"skewness of the mean {skewness:.2f}, n {units}",),
@@ -361,7 +361,7 @@ def few_moved(comparison: Comparison) -> Iterator[Observation]:
         yield Observation(
             f"{first.a}, {first.b}",
             f"on {comparison.primary} they differ on {moved} of {first.n:,}, so the "
-            f"{format_percent(first.interval.level)} interval of the difference, {format_interval(first.interval)}, "
+            f"{format_percent(first.interval.confidence_level)} interval of the difference, {format_interval(first.interval)}, "
             f"may be too narrow{more}",
             tuple(
                 with_label(f"{each.a}, {each.b}", f"{each.wins} won, {each.losses} lost, n {each.n}") for each in pairs

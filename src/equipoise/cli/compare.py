@@ -44,7 +44,7 @@ class Settings:
     primary: str | None = None
     test: str = "randomisation"
     correction: str = "holm"
-    flips: int = 10_000
+    n_permutations: int = 10_000
     statistics: Statistics = field(default_factory=Statistics)
 
     def compare(self, systems: dict[str, Evidence | Result], catalogue: MetricCatalogue) -> Comparison:
@@ -56,7 +56,7 @@ class Settings:
             primary=self.primary,
             test=self.test,
             correction=self.correction,
-            flips=self.flips,
+            n_permutations=self.n_permutations,
             catalogue=catalogue,
             **self.statistics.options(next(iter(systems.values()))),
         )
@@ -80,7 +80,7 @@ def compare(
     metrics: tuple[str, ...],
     test: str,
     correction: str,
-    flips: int,
+    n_permutations: int,
     plugins: tuple[str, ...],
     fail_on: str | None,
     reading: EvidenceOptions,
@@ -93,7 +93,7 @@ def compare(
             f"a comparison needs at least two systems, and {len(named) or 'none'} was named",
             hint="name run files or run directories: eq compare a.trec b.trec --qrels truth.qrels",
         )
-    settings = Settings(metrics, primary, test, correction, flips, statistics)
+    settings = Settings(metrics, primary, test, correction, n_permutations, statistics)
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(named) + 1) as step:

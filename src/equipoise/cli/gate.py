@@ -60,9 +60,9 @@ so few units that no p could be small enough.
 )
 @click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
 @options.metric_option
-@click.option("--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses.")
+@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses.")
 @click.option(
-    "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
+    "--n-permutations", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
 @options.output_options
@@ -77,8 +77,8 @@ def gate(
     test: str,
     allow_missing: bool,
     metrics: tuple[str, ...],
-    level: float,
-    flips: int,
+    confidence_level: float,
+    n_permutations: int,
     seed: int,
 ) -> int:
     """See ``HELP``."""
@@ -91,8 +91,8 @@ def gate(
         confident=confident,
         against=against,
         allow_missing=allow_missing,
-        level=level,
-        flips=flips,
+        confidence_level=confidence_level,
+        n_permutations=n_permutations,
         seed=seed,
     )
     _show(out, found)

@@ -75,8 +75,8 @@ def geometries() -> list[str]:
 @click.option("--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out.")
 @click.option("--name", metavar="NAME", help="What the run is called; the store's spec if left out.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="For exact search.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--n-resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
 @options.seed_option
 @click.option("-o", "--output", metavar="FOLDER", help="Keep the run beneath this folder.")
 @engine_options
@@ -93,8 +93,8 @@ def index_quality(
     collection: str | None,
     name: str | None,
     threads: int,
-    level: float,
-    resamples: int,
+    confidence_level: float,
+    n_resamples: int,
     seed: int,
     output: str | None,
     engine: Executor,
@@ -125,7 +125,7 @@ def index_quality(
         ):
             found = task.measure_index(opened, shards, points, k, threads=threads, over=over, watch=bars.watch)
             exact = opened.exact
-        result = found.result(system, level=level, resamples=resamples, seed=seed)
+        result = found.result(system, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
         _show(out, result, found, exact=exact)
         if output is not None:
             _keep(out, result, found, begun, Path(output))

@@ -193,7 +193,7 @@ seed_option = click.option(
 )
 
 flips_option = click.option(
-    "--flips",
+    "--n-permutations",
     type=click.IntRange(min=1),
     default=10_000,
     show_default=True,
@@ -251,9 +251,9 @@ def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Units that belong together, from a table with a column of unit ids.",
         ),
         click.option("--cluster-by", metavar="REGEX", help="The same, from a part of each unit's id."),
-        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+        click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
         click.option(
-            "--resamples",
+            "--n-resamples",
             type=click.IntRange(min=1),
             default=2000,
             show_default=True,

@@ -38,8 +38,8 @@ class Statistics:
     ties: str = "expected"
     cluster: str | None = None
     cluster_by: str | None = None
-    level: float = 0.95
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
     seed: int = 0
 
     def options(self, subject: Evidence | Result) -> dict[str, Any]:
@@ -51,8 +51,8 @@ class Statistics:
         return {
             "ties": self.ties,
             "clusters": read_clusters(units, table=self.cluster, pattern=self.cluster_by),
-            "level": self.level,
-            "resamples": self.resamples,
+            "confidence_level": self.confidence_level,
+            "n_resamples": self.n_resamples,
             "seed": self.seed,
         }
 

@@ -169,7 +169,7 @@ def verdict(subject: RunSet) -> str:
     luck = format_value(own.chance, places, reason="not computed")
     return (
         f"{subject.names[0]} scores {format_value(own.value, places)} on {subject.primary} "
-        f"({format_percent(own.interval.level)} interval {format_interval(own.interval, places)}; chance {luck}) "
+        f"({format_percent(own.interval.confidence_level)} interval {format_interval(own.interval, places)}; chance {luck}) "
         f"over {pluralize(own.n, 'unit')}. "
         "One run alone cannot say whether another system would do better: report it together with one."
     )

@@ -70,7 +70,7 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
             cells = _cells(result.estimates[name], places, bounded=bounded)
             rows.append((name if number == 0 else "", result.system, *cells))
     metric, system, value, reach, n, undefined, chance = zip(*rows, strict=True)
-    level = next(iter(results[0].estimates.values())).interval.level
+    level = next(iter(results[0].estimates.values())).interval.confidence_level
     columns = [
         ReportColumn("metric", metric),
         ReportColumn("system", system, shortens="middle"),

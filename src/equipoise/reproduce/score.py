@@ -193,8 +193,8 @@ def score_like(
     system: str = "system",
     corpus_size: int | None = None,
     clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     catalogue: MetricCatalogue | None = None,
 ) -> Result:
@@ -223,8 +223,8 @@ def score_like(
         {name: np.clip(figure.per_unit, 0.0, 1.0) for name, figure in figures.items()},
         chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=seed) for metric in chosen},
         clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
-        level=level,
-        resamples=resamples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
         seed=seed,
         settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
     )

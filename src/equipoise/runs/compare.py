@@ -33,8 +33,8 @@ class Options:
 
     ties: Ties
     clusters: Any
-    level: float
-    resamples: int
+    confidence_level: float
+    n_resamples: int
     seed: int
     chance: bool
     catalogue: MetricCatalogue | None
@@ -231,9 +231,9 @@ def compare(
     correction: str = "holm",
     ties: Ties | str = Ties.EXPECTED,
     clusters: Any = None,
-    level: float = 0.95,
-    flips: int = 10_000,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
+    n_resamples: int = 2000,
     seed: int = 0,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
@@ -250,7 +250,7 @@ def compare(
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
     """
-    options = Options(tie_policy(ties), clusters, level, resamples, seed, chance, catalogue)
+    options = Options(tie_policy(ties), clusters, confidence_level, n_resamples, seed, chance, catalogue)
     lined_up = align_systems(systems, metrics, primary, options)
     comparison = compare_results(
         [_as_measured(result) for result in lined_up.results],
@@ -258,9 +258,9 @@ def compare(
         primary=lined_up.primary,
         test=test,
         correction=correction,
-        level=level,
-        flips=flips,
-        resamples=resamples,
+        confidence_level=confidence_level,
+        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         seed=seed,
         metric_objects=lined_up.metrics,
     )

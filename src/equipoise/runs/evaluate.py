@@ -39,8 +39,8 @@ def evaluate(
     system: str = "system",
     ties: Ties | str = Ties.EXPECTED,
     clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
@@ -70,8 +70,8 @@ def evaluate(
         chosen,
         system=system,
         clusters=_clusters(clusters, observed),
-        level=level,
-        resamples=resamples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
         seed=seed,
         chance=chance,
         settings=settings,
@@ -178,5 +178,5 @@ def _scored(result: Result, names: Sequence[str], catalogue: MetricCatalogue | N
     )
 
 
-_HOW = ("ties", "level", "resamples", "seed")
+_HOW = ("ties", "confidence_level", "n_resamples", "seed")
 """The settings of a result that say how it was scored."""

@@ -146,8 +146,8 @@ def check_gate(
     confident: bool = False,
     against: BaselineCheck | None = None,
     allow_missing: bool = False,
-    level: float = 0.95,
-    flips: int = 10_000,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
     seed: int = 0,
 ) -> GateResult:
     """Ask whether a run meets every minimum, and whether it is no worse than a baseline.
@@ -156,13 +156,13 @@ def check_gate(
     wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
     paired one-sided test on the same units (see ``run.loss``), adjusted by Holm for several metrics, and on
     a loss that so few units cannot judge. The metrics are those of ``against``, else those of the minimums,
-    else the first of the run. Fewer ``flips`` than the level needs are refused. Units that the truth has and
+    else the first of the run. Fewer ``n_permutations`` than the level needs are refused. Units that the truth has and
     a run lacks close the gate, unless it is told to allow them; they score 0 then.
     """
-    checked_level(level)
-    if against is not None and level <= 0.5:
+    checked_level(confidence_level)
+    if against is not None and confidence_level <= 0.5:
         raise ParameterError(
-            f"the level {level:g} would call a loss significant that is as likely as not",
+            f"the level {confidence_level:g} would call a loss significant that is as likely as not",
             hint="give a level above 0.5, such as 0.95",
         )
     asked = [Requirement.parse(text) for text in minimums]
@@ -181,10 +181,10 @@ def check_gate(
     if not allow_missing:
         verdicts += _missing(run, "the run")
         verdicts += _missing(against.baseline, "the baseline") if against else []
-    verdicts += [_minimum(run.result, each, confident=confident, level=level) for each in asked]
+    verdicts += [_minimum(run.result, each, confident=confident, confidence_level=confidence_level) for each in asked]
     if against is not None:
         names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
-        asked_loss = RegressionTest(against.margin, level, flips, seed, against.test)
+        asked_loss = RegressionTest(against.margin, confidence_level, n_permutations, seed, against.test)
         verdicts += check_regressions(run, against.baseline, names, asked_loss)
     return GateResult(run.result.system, tuple(verdicts))
 
@@ -219,14 +219,14 @@ def _falsified(result: Result, estimate: Estimate) -> str:
     """What the evidence says instead of the figure that is stored; empty where they agree."""
     if result.evidence is None or "like" in result.settings:
         return ""
-    again = _bare(result, level=estimate.interval.level, resamples=RESAMPLES_OF_A_LOOK)
+    again = _bare(result, confidence_level=estimate.interval.confidence_level, n_resamples=RESAMPLES_OF_A_LOOK)
     found = with_metrics(again, [estimate.metric]).estimates[estimate.metric].value
     if isclose(found, estimate.value, rel_tol=1e-9, abs_tol=1e-9) or (isnan(found) and isnan(estimate.value)):
         return ""
     return f"the stored figure is {estimate.value:.6g} and the evidence of the run gives {found:.6g}"
 
 
-def _minimum(result: Result, asked: Requirement, *, confident: bool, level: float) -> GateCheck:
+def _minimum(result: Result, asked: Requirement, *, confident: bool, confidence_level: float) -> GateCheck:
     estimate = _estimate(result, asked.metric)
     asked.checked(estimate)
     metric, value = estimate.metric, estimate.value
@@ -236,22 +236,22 @@ def _minimum(result: Result, asked: Requirement, *, confident: bool, level: floa
         reason = estimate.interval.reason or "undefined on this evidence"
         return GateCheck(False, f"{metric} has no value ({reason})", "minimum", metric)
     if confident:
-        return _sure(_at_level(result, estimate, level), asked, level)
+        return _sure(_at_level(result, estimate, confidence_level), asked, confidence_level)
     passed = asked.holds(value)
     shown = _beside(value, asked, n_decimals(estimate.interval))
     return GateCheck(passed, f"{metric} is {shown}, {_not(passed)}{asked.words}", "minimum", metric, value)
 
 
-def _sure(estimate: Estimate, asked: Requirement, level: float) -> GateCheck:
+def _sure(estimate: Estimate, asked: Requirement, confidence_level: float) -> GateCheck:
     """Whether the end of the interval that lies on the wrong side still meets what is asked."""
     metric, value, reach = estimate.metric, estimate.value, estimate.interval
-    if not reach.known or reach.level != level:
-        why = reach.reason or f"only one at {format_percent(reach.level)} is stored"
-        return GateCheck(False, f"{metric} has no {format_percent(level)} interval ({why})", "minimum", metric, value)
+    if not reach.known or reach.confidence_level != confidence_level:
+        why = reach.reason or f"only one at {format_percent(reach.confidence_level)} is stored"
+        return GateCheck(False, f"{metric} has no {format_percent(confidence_level)} interval ({why})", "minimum", metric, value)
     end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
     passed, places = asked.holds(end), n_decimals(reach)
     sentence = (
-        f"{metric} is {format_value(value, places)}, and the {which} end of its {format_percent(level)} interval, "
+        f"{metric} is {format_value(value, places)}, and the {which} end of its {format_percent(confidence_level)} interval, "
         f"{_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
     )
     return GateCheck(passed, sentence, "minimum", metric, value, end)
@@ -278,11 +278,11 @@ def _estimate(result: Result, metric: str) -> Estimate:
     return next(iter(found.estimates.values()))
 
 
-def _at_level(result: Result, estimate: Estimate, level: float) -> Estimate:
+def _at_level(result: Result, estimate: Estimate, confidence_level: float) -> Estimate:
     """The figure with its interval at this level, made anew where the evidence is there."""
-    if result.evidence is None or estimate.interval.level == level:
+    if result.evidence is None or estimate.interval.confidence_level == confidence_level:
         return estimate
-    return with_metrics(_bare(result, level=level), [estimate.metric]).estimates[estimate.metric]
+    return with_metrics(_bare(result, confidence_level=confidence_level), [estimate.metric]).estimates[estimate.metric]
 
 
 def _bare(result: Result, **settings: Any) -> Result:

@@ -45,8 +45,8 @@ class RegressionTest:
     """What is asked of a pair of results: how much may be lost, and how sure a loss must be."""
 
     margin: float
-    level: float
-    flips: int
+    confidence_level: float
+    n_permutations: int
     seed: int
     test: str = "t"
 
@@ -57,16 +57,16 @@ class RegressionTest:
     @property
     def alpha(self) -> float:
         """The p below which a loss is significant."""
-        return round(1 - self.level, 12)
+        return round(1 - self.confidence_level, 12)
 
     def checked(self, metrics: int) -> RegressionTest:
         """The same question, when so many flips can answer it for so many metrics at once."""
-        if metrics and metrics / (self.flips + 1) >= self.alpha:
+        if metrics and metrics / (self.n_permutations + 1) >= self.alpha:
             of = f" of {metrics} metrics" if metrics > 1 else ""
             raise ParameterError(
-                f"{format_count(self.flips)} random flips cannot show a loss{of} at {format_percent(self.level)}, "
+                f"{format_count(self.n_permutations)} random flips cannot show a loss{of} at {format_percent(self.confidence_level)}, "
                 "however large it is",
-                hint=f"give --flips {ceil(metrics / self.alpha)} or more, or a lower --level",
+                hint=f"give --n-permutations {ceil(metrics / self.alpha)} or more, or a lower --confidence-level",
             )
         return self
 
@@ -100,7 +100,7 @@ class UnitGains:
                 weights=self.weights,
                 clusters=self.clusters,
                 alternative="less",
-                flips=asked.flips,
+                n_permutations=asked.n_permutations,
                 rng=rng,
             )
             return float(found[0])
@@ -118,12 +118,12 @@ class UnitGains:
         draws = self._draws.ordered()
         if not draws.counts[0]:
             return float("nan")
-        sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, draws.masses]), asked.flips, rng)
+        sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, draws.masses]), asked.n_permutations, rng)
         extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
         means = ratio(sums[:, :1] + extra * self.width, sums[:, 1:] + extra)
         # A constant loss of exactly the margin is no larger one, whatever rounding says.
         within = np.count_nonzero(means >= -asked.margin - 1e-12 * self.width)
-        return (within + 1) / (asked.flips + 1)
+        return (within + 1) / (asked.n_permutations + 1)
 
     def smallest_p(self, asked: RegressionTest) -> float:
         """The p of the worst loss that so many units could show; 0 where nothing keeps it from being small.
@@ -139,10 +139,10 @@ class UnitGains:
         """The smallest true loss that Student's t would call one with a chance of 80 %; NaN if unknown."""
         found = mean_difference(self.values[:, np.newaxis], weights=self.weights, clusters=self.clusters)
         units, blocks = float(found.units[0]), float(found.blocks[0])
-        if asked.level <= 0.5 or blocks < 2:
+        if asked.confidence_level <= 0.5 or blocks < 2:
             return float("nan")
         sd = float(found.error[0]) * sqrt(units)
-        beyond = detectable_difference(sd, units, level=2 * asked.level - 1, units_per_block=max(1.0, units / blocks))
+        beyond = detectable_difference(sd, units, confidence_level=2 * asked.confidence_level - 1, units_per_block=max(1.0, units / blocks))
         return asked.margin + beyond.value
 
 
@@ -326,7 +326,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) 
     ours, theirs = (result.estimates[metric] for result in paired.results)
     gain = _gain(ours, theirs)
     found = compare(
-        list(paired.results), [metric], level=2 * asked.level - 1, flips=asked.flips, seed=asked.seed
+        list(paired.results), [metric], confidence_level=2 * asked.confidence_level - 1, n_permutations=asked.n_permutations, seed=asked.seed
     ).contrasts[0]
     reach = found.interval
     if np.isnan(gain) or (not reach.known and found.reason):
@@ -335,7 +335,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) 
     units = pluralize(found.n, "unit")
     if reach.known:
         best = reach.high if ours.better == Direction.UP else -reach.low
-        how = f"at best {format_difference(best, _PLACES)} at {format_percent(asked.level)}, {units}"
+        how = f"at best {format_difference(best, _PLACES)} at {format_percent(asked.confidence_level)}, {units}"
     else:
         best, how = gain, f"{reach.reason}, {units}"
     significant = _exceeds(best, asked.margin)

@@ -138,7 +138,7 @@ def _estimate(content: Any) -> Estimate:
         interval=Interval(
             number(reach["low"]),
             number(reach["high"]),
-            number(reach["level"]),
+            number(reach["confidence_level"]),
             json.text(reach["method"]),
             json.text(reach.get("reason", "")),
         ),

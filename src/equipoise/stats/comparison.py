@@ -101,10 +101,10 @@ class Comparison:
         return self.test_on(self.primary)
 
     @property
-    def flips(self) -> int | None:
+    def n_permutations(self) -> int | None:
         """How many random flips the p values on the primary metric rest on; None where they rest on none."""
         title = get_test(RANDOMISATION).title
-        return self.question.flips if self.test_on(self.primary) == title else None
+        return self.question.n_permutations if self.test_on(self.primary) == title else None
 
     def test_on(self, metric: str) -> str:
         """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
@@ -210,9 +210,9 @@ class Comparison:
                 "needed_for_best": self.needed_for_best,
                 "test": self.question.test,
                 "correction": self.correction,
-                "level": self.question.level,
-                "flips": self.question.flips,
-                "resamples": self.question.resamples,
+                "confidence_level": self.question.confidence_level,
+                "n_permutations": self.question.n_permutations,
+                "n_resamples": self.question.n_resamples,
                 "seed": self.question.seed,
                 "findings": self.findings,
             }
@@ -237,9 +237,9 @@ def compare_results(
     primary: str | None = None,
     test: str = "randomisation",
     correction: str = "holm",
-    level: float = 0.95,
-    flips: int = 10_000,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
+    n_resamples: int = 2000,
     seed: int = 0,
     metric_objects: Mapping[str, Metric[Any]] | None = None,
 ) -> Comparison:
@@ -252,7 +252,7 @@ def compare_results(
     """
     get_test(test)
     adjust([], correction)
-    question = Question(test, checked_level(level), flips, resamples, seed).checked()
+    question = Question(test, checked_level(confidence_level), n_permutations, n_resamples, seed).checked()
     pairing = align_results(results)
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
@@ -285,7 +285,7 @@ def _contrasts(
                 [result.estimates[name] for result in pairing.results],
                 pairing.systems,
                 resampled[name],
-                level=question.level,
+                confidence_level=question.confidence_level,
                 bounds=difference_bounds(_bounds(pairing, name, known)) or UNBOUNDED,
             )
             contrasts += with_tuning_uncertainty(seen, results)
@@ -381,12 +381,12 @@ def _joint(pairing: AlignedResults, metric: Metric[Any] | None, question: Questi
     swaps = None
     if question.test == RANDOMISATION and isinstance(metric, SumMetric):
         addends = [metric.addends(each) for each in evidence]
-        swaps = SwapTest.of(metric, addends, clusters, question.flips, question.rng(4))
+        swaps = SwapTest.of(metric, addends, clusters, question.n_permutations, question.rng(4))
     return resample_jointly(
         metric,
         evidence,
         clusters=clusters,
-        resamples=question.resamples,
+        n_resamples=question.n_resamples,
         rng=question.rng(2),
         swaps=swaps,
     )
@@ -448,22 +448,22 @@ def _ranks(
 ) -> Ints:
     redrawn = resampled_scores(pairing.results, metric, _scores(pairing, metric))
     if redrawn is not None:
-        return rank_intervals_from_resamples(redrawn, better=better, level=question.level)
+        return rank_intervals_from_resamples(redrawn, better=better, confidence_level=question.confidence_level)
     if pairing.has_parts(metric):
         return rank_intervals(
             pairing.per_unit(metric),
             better=better,
             weights=pairing.weights(metric),
             clusters=pairing.clusters,
-            level=question.level,
-            resamples=question.resamples,
+            confidence_level=question.confidence_level,
+            n_resamples=question.n_resamples,
             rng=question.rng(3),
         )
     if resampled is not None:
         drawn = resampled.centred
         complete = drawn[~np.isnan(drawn).any(axis=1)]
         if len(complete) >= DEFINED_SHARE * len(drawn):
-            return rank_intervals_from_resamples(complete, better=better, level=question.level)
+            return rank_intervals_from_resamples(complete, better=better, confidence_level=question.confidence_level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
 
 

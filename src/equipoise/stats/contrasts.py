@@ -90,20 +90,20 @@ class Question:
     """How contrasts are to be made: the test, the level and the randomness."""
 
     test: str = "randomisation"
-    level: float = 0.95
-    flips: int = 10_000
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_permutations: int = 10_000
+    n_resamples: int = 2000
     seed: int = 0
 
     @property
     def alpha(self) -> float:
         """The p below which two systems are told apart; 1 - 0.95 as floats would be a little above 0.05."""
-        return round(1 - self.level, 12)
+        return round(1 - self.confidence_level, 12)
 
     def checked(self) -> Question:
         """The same question, when its numbers make sense."""
-        checked_flips(self.flips)
-        checked_resamples(self.resamples)
+        checked_flips(self.n_permutations)
+        checked_resamples(self.n_resamples)
         checked_seed(self.seed)
         return self
 
@@ -198,7 +198,7 @@ def _stacked(
             differences,
             weights=weights,
             clusters=clusters,
-            flips=question.flips,
+            n_permutations=question.n_permutations,
             rng=question.rng(0),
         )
     found = mean_difference(differences, weights=weights, clusters=clusters)
@@ -210,8 +210,8 @@ def _stacked(
         bounds=[UNBOUNDED] * len(labels),
         limits=reaches,
         reach=DIFFERENCE_REACH,
-        level=question.level,
-        resamples=question.resamples,
+        confidence_level=question.confidence_level,
+        n_resamples=question.n_resamples,
         rng=question.rng(1),
     )
     contrasts = []

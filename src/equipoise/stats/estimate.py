@@ -40,8 +40,8 @@ def estimate(
     *,
     system: str = "system",
     clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     chance: bool = True,
     settings: Mapping[str, Any] | None = None,
@@ -50,20 +50,20 @@ def estimate(
 
     Means over units get the intervals of ``mean_intervals``, other figures those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
-    agreements of partitions. ``part_count`` limits ``resamples`` where each measures the evidence again.
+    agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
     ``clusters`` holds an id a unit; whole clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    checked_level(level)
-    checked_resamples(resamples)
+    checked_level(confidence_level)
+    checked_resamples(n_resamples)
     checked_seed(seed)
     if clusters is not None:
         cluster_codes(clusters, len(evidence))
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
-    shared = {"clusters": clusters, "level": level, "resamples": resamples}
+    shared = {"clusters": clusters, "confidence_level": confidence_level, "n_resamples": n_resamples}
     intervals = _intervals_of_means(means, measured, evidence, rng=np.random.default_rng([seed, MEANS]), **shared)
     # What is drawn at random is drawn from units in the order of their ids, not of the input.
     order = id_order(evidence.unit_ids)
@@ -90,7 +90,7 @@ def estimate(
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
         clusters=None if clusters is None else as_ids(clusters, len(evidence)),
         evidence=evidence,
-        settings={"level": level, "resamples": resamples, "seed": seed, **(settings or {})},
+        settings={"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed, **(settings or {})},
     )
 
 
@@ -145,7 +145,7 @@ def _intervals_of_corpus(
         )
         for metric, interval in zip(alike, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
-            found[metric.name] = Interval.unknown(reason, level=interval.level) if reason else interval
+            found[metric.name] = Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
     return found
 
 
@@ -191,8 +191,8 @@ def result_from_values(
     intervals: Mapping[str, Interval] | None = None,
     errors: Mapping[str, Floats] | None = None,
     clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
@@ -220,8 +220,8 @@ def result_from_values(
         np.column_stack(list(columns.values())),
         clusters=clusters,
         bounds=[bounds] * len(columns),
-        level=checked_level(level),
-        resamples=checked_resamples(resamples),
+        confidence_level=checked_level(confidence_level),
+        n_resamples=checked_resamples(n_resamples),
         rng=np.random.default_rng([seed, MEANS]),
     )
     reaches = dict(zip(columns, found, strict=True)) | given
@@ -237,7 +237,7 @@ def result_from_values(
         estimates=estimates,
         per_unit=columns,
         clusters=None if clusters is None else as_ids(clusters, len(ids)),
-        settings={"level": level, "resamples": resamples, "seed": seed, **(settings or {})},
+        settings={"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed, **(settings or {})},
         errors=_named(errors, spelled),
     )
 
@@ -352,7 +352,7 @@ class MeanAndDeviation:
 
 
 def mean_and_deviation(
-    values: Floats, *, clusters: Any = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
+    values: Floats, *, clusters: Any = None, confidence_level: float = 0.95, n_resamples: int = 2000, seed: int = 0
 ) -> MeanAndDeviation:
     """Mean with an interval, standard deviation and range; clusters are resampled whole.
 
@@ -362,12 +362,12 @@ def mean_and_deviation(
     """
     if not len(values):
         nan = float("nan")
-        return MeanAndDeviation(0, nan, nan, nan, nan, Interval.unknown("no defined unit", level=level))
+        return MeanAndDeviation(0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=confidence_level))
     interval = mean_intervals(
         values[:, None],
         clusters=clusters,
-        level=level,
-        resamples=resamples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
         rng=np.random.default_rng(seed),
     )[0]
     return MeanAndDeviation(

@@ -56,9 +56,9 @@ class IndexMeasurement:
         """Queries a second when they come in batches."""
         return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
 
-    def result(self, system: str, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Result:
+    def result(self, system: str, *, confidence_level: float = 0.95, n_resamples: int = 2000, seed: int = 0) -> Result:
         """The figures with their intervals; a unit is a query."""
-        shared: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        shared: dict[str, Any] = {"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed}
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
         luck = min(self.k, self.vectors) / self.vectors
@@ -75,20 +75,20 @@ class IndexMeasurement:
         return Result(
             system=system,
             unit_ids=found.unit_ids,
-            estimates={**found.estimates, **slow.estimates, **_tail(waited, level), **self._rate(level)},
+            estimates={**found.estimates, **slow.estimates, **_tail(waited, confidence_level), **self._rate(confidence_level)},
             per_unit={**found.per_unit, **slow.per_unit},
             settings={**found.settings, "k": self.k, "vectors": self.vectors},
         )
 
-    def _rate(self, level: float) -> dict[str, Estimate]:
-        reach = Interval.unknown(self.stopped or "one pass over the queries", level=level)
+    def _rate(self, confidence_level: float) -> dict[str, Estimate]:
+        reach = Interval.unknown(self.stopped or "one pass over the queries", confidence_level=confidence_level)
         made = Estimate(
             "Throughput", self.throughput, reach, len(self.seconds), 0, nan, Direction.UP, "queries a second"
         )
         return {made.metric: made}
 
 
-def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
+def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
     """The percentiles of the latency."""
     found = {}
     for percentile in PERCENTILES:
@@ -96,7 +96,7 @@ def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
         found[name] = Estimate(
             name,
             quantile(milliseconds, share),
-            quantile_interval(milliseconds, share, level),
+            quantile_interval(milliseconds, share, confidence_level),
             len(milliseconds),
             0,
             nan,

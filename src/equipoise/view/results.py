@@ -102,7 +102,7 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
         headline = {
             "metric": best.metric,
             "better": str(best.better),
-            "level": format_percent(best.interval.level),
+            "level": format_percent(best.interval.confidence_level),
             "figure": to_value(best.value, best.interval, n_decimals(best.interval)),
             "n": format_count(best.n),
         }

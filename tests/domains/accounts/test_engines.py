@@ -15,7 +15,7 @@ from equipoise.errors import ParameterError, PartialError
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
 from stored_folders import stored
 
-QUICK: dict[str, Any] = {"rates": [0.3], "options": {"epochs": 3}, "resamples": 30, "seeds": [4, 5]}
+QUICK: dict[str, Any] = {"rates": [0.3], "options": {"epochs": 3}, "n_resamples": 30, "seeds": [4, 5]}
 
 
 class Backwards(Executor):

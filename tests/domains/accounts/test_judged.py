@@ -13,7 +13,7 @@ from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors
 from equipoise.geometry.spaces import geometry
 
-QUICK = Sure(resamples=60)
+QUICK = Sure(n_resamples=60)
 
 
 def embedded(tree: Tree, name: str, dim: int = 3) -> NodeVectors:

@@ -37,7 +37,7 @@ class Lengths:
 
 
 def on(chart: Tree) -> AccountEmbedderTester:
-    return AccountEmbedderTester(chart, resamples=60)
+    return AccountEmbedderTester(chart, n_resamples=60)
 
 
 def test_accounts_of_one_business_are_read_from_the_database() -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 networkx = pytest.importorskip("networkx")
 
-QUICK: dict[str, Any] = {"cache": False, "resamples": 24}
+QUICK: dict[str, Any] = {"cache": False, "n_resamples": 24}
 
 
 class Letters:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 
 MODELS = ["hash,dim=48", "hash,dim=96"]
-QUICK: dict[str, Any] = {"cache": False, "resamples": 40}
+QUICK: dict[str, Any] = {"cache": False, "n_resamples": 40}
 
 
 @pytest.fixture(scope="module")

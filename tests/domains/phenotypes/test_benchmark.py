@@ -25,7 +25,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"resamples": 100, "flips": 100}
+QUICK: dict[str, Any] = {"n_resamples": 100, "n_permutations": 100}
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, t
     runs = sorted((tmp_path / "runs").iterdir())
     assert [run.name for run in runs] == ["hash-label_synonyms_max", "tfidf-label_synonyms_max"]
     stored = [load_run(run) for run in runs]
-    again = compare([each.result for each in stored], "MRR", flips=100, resamples=100)
+    again = compare([each.result for each in stored], "MRR", n_permutations=100, n_resamples=100)
     assert again.scores == benchmark.comparison.scores
     assert again.leader == benchmark.comparison.leader
     detail = stored[1].details["b"]

@@ -17,7 +17,7 @@ from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify
 
-QUICK = Settings(resamples=200, flips=2000)
+QUICK = Settings(n_resamples=200, n_permutations=2000)
 UNITS, CLASSES = 60, 12
 USERS = np.repeat(np.array([f"u{user}" for user in range(10)], dtype=object), [3, 9, 4, 8, 6, 6, 2, 10, 7, 5])
 
@@ -183,7 +183,7 @@ def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[flo
 
     def model(side: int) -> dict[str, Result]:
         return {
-            f"s{seed}": result_from_values("m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, resamples=20)
+            f"s{seed}": result_from_values("m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, n_resamples=20)
             for seed, pair in enumerate(figures)
         }
 

@@ -20,7 +20,7 @@ LOGITS = RNG.normal(size=(ROWS, CLASSES)).astype(np.float32)
 LOGITS[np.arange(ROWS), TARGETS] += 1.5
 COUNTS = np.r_[0, 0, RNG.integers(0, 3, 8), RNG.integers(5, 2000, CLASSES - 10)]
 USERS = RNG.integers(0, 25, ROWS)
-QUICK = {"resamples": 200}
+QUICK = {"n_resamples": 200}
 
 
 @pytest.fixture(scope="module")

@@ -67,10 +67,10 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
 
 
 def test_whiskers_say_their_level() -> None:
-    drawn = metric_by_dimension_chart("MR", CURVES, better="down", level=0.9)
+    drawn = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
     assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
     assert "90 % intervals. Dashed: by chance." in str(
-        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
+        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"]["subtitle"]
     )
 
 

@@ -334,7 +334,7 @@ def dimension_charts(results: Sequence[Result]) -> list[Chart]:
                 curves,
                 better=str(first.better),
                 chance=first.chance,
-                level=first.interval.level,
+                confidence_level=first.interval.confidence_level,
             )
         )
     return charts

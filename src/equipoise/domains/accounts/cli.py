@@ -211,8 +211,8 @@ class TreeEmbedderParam(options.NameType):
 @training_options
 @device_option
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is trained.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--n-resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
 @options.seed_option
 @click.option("-o", "--output", metavar="FOLDER", help="Keep everything here.")
 @options.fail_option

@@ -96,8 +96,8 @@ NO_RELATIVES = "EQ104"
 class Sure:
     """How sure is sure: level, resampling and the seed of it."""
 
-    level: float = 0.95
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
     seed: int = 0
 
 
@@ -215,7 +215,7 @@ def evaluate_embedding(
         device=device,
         moved=_moved(embedded),
     )
-    options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
+    options: dict[str, Any] = {"confidence_level": sure.confidence_level, "n_resamples": sure.n_resamples, "seed": sure.seed}
     result = reconstruction_result(found, system=system, clusters=clusters, **options)
     result = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
     told = tuple(each for each in result.findings if each.code != NO_RELATIVES)

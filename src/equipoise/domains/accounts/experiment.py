@@ -147,8 +147,8 @@ def checked_settings(
     rates: Iterable[float] = LEARNING_RATES,
     seeds: int | Iterable[int] = (0,),
     options: dict[str, Any] | None = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     device: str | None = None,
 ) -> TreeEvaluationConfig:
@@ -181,7 +181,7 @@ def checked_settings(
         rates=tried,
         seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         options=options,
-        sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
+        sure=Sure(checked_level(confidence_level), checked_resamples(n_resamples), checked_seed(seed)),
         device=device,
     )
     if device is not None:
@@ -372,13 +372,13 @@ def evaluate_tree(
 
     A euclidean embedding tuned at the same learning rates and a random one always stand beside. ``vectors``
     are embeddings that are there already, by name. ``settings`` are those of ``checked_settings``:
-    ``embedders`` by name, ``relation``, ``filtered``, ``rates``, ``seeds``, ``level``, ``resamples``,
+    ``embedders`` by name, ``relation``, ``filtered``, ``rates``, ``seeds``, ``confidence_level``, ``n_resamples``,
     ``seed``, ``device``. With an ``output`` folder everything is kept as soon as it is finished, and vectors
     of the same inputs are read back from it; a folder that holds another tree is refused. ``engine`` makes
     the embeddings elsewhere, with the same figures; ``progress`` of training is told in this process alone.
 
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> found = evaluate_tree(tree, "lorentz", [2], rates=[0.3], options={"epochs": 5}, resamples=50)
+    >>> found = evaluate_tree(tree, "lorentz", [2], rates=[0.3], options={"epochs": 5}, n_resamples=50)
     >>> [each.system for each in found.judged]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """
@@ -412,8 +412,8 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
         results,
         [primary, "MAP"],
         primary=primary,
-        level=sure.level,
-        resamples=sure.resamples,
+        confidence_level=sure.confidence_level,
+        n_resamples=sure.n_resamples,
         seed=sure.seed,
     )
 
@@ -506,15 +506,15 @@ def _over_seeds(
     by_cell: dict[EmbeddingSpec, list[EmbeddingEvaluation]] = {}
     for piece, each in zip(pieces, judged, strict=True):
         by_cell.setdefault(piece.cell, []).append(each)
-    return [_spread(some, settings.sure.level) for some in by_cell.values()]
+    return [_spread(some, settings.sure.confidence_level) for some in by_cell.values()]
 
 
-def _spread(judged: Sequence[EmbeddingEvaluation], level: float) -> EmbeddingEvaluation:
+def _spread(judged: Sequence[EmbeddingEvaluation], confidence_level: float) -> EmbeddingEvaluation:
     first, *more = judged
     if not more:
         return first
     spread = {
-        name: summarise_seeds([each.result.estimates[name].value for each in judged], level=level)
+        name: summarise_seeds([each.result.estimates[name].value for each in judged], confidence_level=confidence_level)
         for name in first.result.names
     }
     return replace(first, over_seeds=spread)

@@ -274,8 +274,8 @@ def reconstruction_result(
     system: str = "system",
     metrics: Any = None,
     clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     chance: bool = True,
 ) -> Result:
@@ -289,8 +289,8 @@ def reconstruction_result(
     options: dict[str, Any] = {
         "system": system,
         "clusters": found.branches if clusters is None else clusters,
-        "level": level,
-        "resamples": resamples,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
         "seed": seed,
         "chance": chance,
         "settings": {

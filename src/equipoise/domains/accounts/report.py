@@ -104,7 +104,7 @@ def accounts_report(edition: AccountsReportData, *, verbose: bool = False, quiet
 def accounts_columns(edition: AccountsReportData) -> list[ReportColumn]:
     """One row an embedding."""
     rows = edition.rows
-    level = format_percent(rows[0].map.interval.level)
+    level = format_percent(rows[0].map.interval.confidence_level)
     columns = [
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
         *_estimated("MR", [row.mean_rank for row in rows], level, rank=3),
@@ -333,7 +333,7 @@ def _summary(dims: Sequence[int], figures: Mapping[str, Sequence[float]]) -> lis
 
 def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, single: bool) -> str:
     """One embedding in plain lines: every figure of the source, with its interval."""
-    level = format_percent(row.map.interval.level)
+    level = format_percent(row.map.interval.confidence_level)
     lines = [
         "=" * WIDTH,
         f"{row.system}: {nodes} nodes, {row.geometry}, {row.dim} dimensions",
@@ -345,7 +345,7 @@ def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, single: bool)
         estimate = getattr(row, name)
         reach = estimate.interval
         if reach.known:
-            reach = type(reach)(scale * reach.low, scale * reach.high, reach.level, reach.method)
+            reach = type(reach)(scale * reach.low, scale * reach.high, reach.confidence_level, reach.method)
         lines.append(f"{title:<{NAMES}}|{format_value(scale * estimate.value, 2):>12}   {format_interval(reach, 2)}")
     lines.append(DASHES)
     described = [("Norm", row.norms), ("Parent-child distance", row.parent_distances)]

@@ -41,7 +41,7 @@ class AccountEmbedderTester:
 
     >>> import numpy as np
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> tester = AccountEmbedderTester(tree, resamples=50)
+    >>> tester = AccountEmbedderTester(tree, n_resamples=50)
     >>> result = tester.test_embedder(np.random.default_rng(0).normal(size=(15, 2)))
     >>> result.mean_rank.n, result.dim
     (12, 2)
@@ -54,8 +54,8 @@ class AccountEmbedderTester:
         *,
         relation: str = "parent",
         filtered: bool | None = None,
-        level: float = 0.95,
-        resamples: int = 2000,
+        confidence_level: float = 0.95,
+        n_resamples: int = 2000,
         seed: int = 0,
         **source: Any,
     ) -> None:
@@ -64,7 +64,7 @@ class AccountEmbedderTester:
         self.relation = relation
         self.filtered = filtered
         self.seed = seed
-        self.sure = Sure(level, resamples, seed)
+        self.sure = Sure(confidence_level, n_resamples, seed)
         self.source = source
         self._tree: Tree | None = database_name if isinstance(database_name, Tree) else None
 

@@ -116,9 +116,9 @@ class ConceptTaskParam(options.NameType):
     help="Weights of the composite; all five count alike if not given.",
 )
 @click.option("--scale", type=float, metavar="MOST", help="The largest score, where it is not 1: 5 for STS.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
-    "--resamples",
+    "--n-resamples",
     type=click.IntRange(min=20),
     default=200,
     show_default=True,

@@ -39,7 +39,7 @@ def chance_p_values(measured: Mapping[str, TaskScore]) -> dict[str, dict[str, fl
     return found
 
 
-def reference_contrasts(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> tuple[Contrast, ...]:
+def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> tuple[Contrast, ...]:
     """Every pair of models on the figure that is held against the truth, corrected over the pairs."""
     first = next(iter(measured.values()))
     figure = first.blend.truth
@@ -51,7 +51,7 @@ def reference_contrasts(measured: Mapping[str, TaskScore], *, level: float = 0.9
     (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
         compared = compare_results(
-            results, metrics=[metric], level=level, correction=CORRECTION, metric_objects={metric: known}
+            results, metrics=[metric], confidence_level=confidence_level, correction=CORRECTION, metric_objects={metric: known}
         )
     except EquipoiseError:  # what cannot be compared separates nobody
         return ()
@@ -62,7 +62,7 @@ def _result_with(measured: TaskScore, metric: str) -> Result:
     return next(each for each in measured.observed.results.values() if metric in each.estimates)
 
 
-def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> ScoreComparison:
+def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> ScoreComparison:
     """The models on the score of one task."""
     first = next(iter(measured.values()))
     blend, sampling = first.blend, first.observed.sampling
@@ -77,7 +77,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) 
         readings=blend.readings,
         chance_p=chance_p_values(measured),
         truth=blend.truth,
-        truth_contrasts=reference_contrasts(measured, level=level),
+        truth_contrasts=reference_contrasts(measured, confidence_level=confidence_level),
         terms={
             str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
             for term in blend.terms
@@ -87,7 +87,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) 
         **_claims(
             {name: each.estimate for name, each in measured.items()},
             {name: each.spread for name, each in measured.items()},
-            level,
+            confidence_level,
         ),
     )
 
@@ -105,7 +105,7 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
 
 
 def compare_on_composite(
-    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, level: float = 0.95
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, confidence_level: float = 0.95
 ) -> ScoreComparison:
     """The weighted mean of the scores of each model; ``scores`` are by model and task."""
     total = sum(weights.values())
@@ -122,7 +122,7 @@ def compare_on_composite(
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=_composite_reach(own, spreads[name], value, level).clipped(bounds),
+            interval=_composite_reach(own, spreads[name], value, confidence_level).clipped(bounds),
             n=sum(own[task].estimate.n for task in shares),
             undefined=0,
             chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
@@ -134,13 +134,13 @@ def compare_on_composite(
         title="Composite",
         formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
-        **_claims(estimates, spreads, level),
+        **_claims(estimates, spreads, confidence_level),
     )
 
 
-def _composite_reach(own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, level: float) -> Interval:
+def _composite_reach(own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     lost = [each.blend.name for each in own.values() if isnan(each.value)]
-    return Interval.unknown(f"{lost[0]} is undefined", level=level) if lost else spread.interval(value, level)
+    return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level) if lost else spread.interval(value, confidence_level)
 
 
 def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
@@ -171,11 +171,11 @@ def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[st
     return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
 
 
-def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], level: float) -> dict[str, Any]:
+def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], confidence_level: float) -> dict[str, Any]:
     """What the errors allow to say of every pair, and of the order."""
     models = list(estimates)
     contrasts = [
-        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), level)
+        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), confidence_level)
         for a, b in combinations(models, 2)
     ]
     adjusted = adjust([each.p for each in contrasts], CORRECTION)
@@ -185,7 +185,7 @@ def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapEr
     for each in contrasts:
         matrix[place[each.a], place[each.b]] = each.adjusted
     scores = [estimates[name].value for name in models]
-    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - level, 12))
+    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - confidence_level, 12))
     tested = sum(not np.isnan(each.p) for each in contrasts)
     title = CORRECTIONS[CORRECTION][1]
     return {
@@ -197,9 +197,9 @@ def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapEr
     }
 
 
-def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, level: float) -> Contrast:
+def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, confidence_level: float) -> Contrast:
     difference = one.value - other.value
-    interval = spread.interval(difference, level)
+    interval = spread.interval(difference, confidence_level)
     return Contrast(
         metric=one.metric,
         a=a,

@@ -37,8 +37,8 @@ def evaluate_concepts(
     weights: Mapping[str, float] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
+    confidence_level: float = 0.95,
+    n_resamples: int = RESAMPLES,
     cache: Any = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
@@ -59,8 +59,8 @@ def evaluate_concepts(
     (('similarity',), ['semantic_similarity_score'])
     """
     checked_seed(seed)
-    checked_level(level)
-    checked_resamples(resamples)
+    checked_level(confidence_level)
+    checked_resamples(n_resamples)
     named = _named(models)
     known = field if isinstance(field, ConceptSet) else read_concept_set(field, scale=scale)
     chosen, absent = select_tasks(known, tasks)
@@ -75,13 +75,13 @@ def evaluate_concepts(
         for name, model in named.items():
             try:
                 scores[name] = _model(
-                    name, model, known, chosen, tell, seed, level, resamples, cache=cache, threads=threads
+                    name, model, known, chosen, tell, seed, confidence_level, n_resamples, cache=cache, threads=threads
                 )
             except Exception as error:  # whatever one model does, the others keep what they have
                 failures[name] = _told(name, error, alone=len(named) == 1)
     if not scores:
         raise next(iter(failures.values()))
-    found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, level, tuple(command))
+    found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, confidence_level, tuple(command))
     if folder is not None:
         found.write(folder)
     return found
@@ -103,8 +103,8 @@ def _model(
     tasks: Sequence[str],
     tell: ProgressCallback,
     seed: int,
-    level: float,
-    resamples: int,
+    confidence_level: float,
+    n_resamples: int,
     **loading: Any,
 ) -> ModelScores:
     tell(f"{name}: embedding")
@@ -127,7 +127,7 @@ def _model(
     for task in tasks:
         tell(f"{name}: {task}")
         observed = TASKS[task](told, field, name, seed)
-        measured[task] = score_task(observed, level=level, resamples=resamples, seed=seed)
+        measured[task] = score_task(observed, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
     zeros = tuple(text for text, known in asked.items() if not known)
     return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
 

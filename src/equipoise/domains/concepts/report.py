@@ -87,7 +87,7 @@ class ScoreComparison:
         """Whether a figure beside is shown to be better than luck: by shuffles, else by its interval."""
         own = self.beside[figure][model]
         if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - own.interval.level
+            return self.chance_p[figure].get(model, nan) < 1 - own.interval.confidence_level
         return own.interval.known and own.interval.low > own.chance
 
     def beaten(self, model: str) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class ScoreComparison:
             each.a
             for seen in self.truth_contrasts
             for each in (seen, seen.reversed())
-            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.level
+            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.confidence_level
         )
 
     def contrast(self, a: str, b: str) -> Contrast:
@@ -214,7 +214,7 @@ def score_columns(edition: ConceptReportData) -> list[ReportColumn]:
                 )
             )
     score, band, model, value, reach, chance, said = zip(*rows, strict=True)
-    level = format_percent(edition.settings.get("level", 0.95))
+    level = format_percent(edition.settings.get("confidence_level", 0.95))
     several = [ReportColumn("band", band, rank=1)] if len(edition.models) > 1 else []
     return [
         ReportColumn("score", score),

@@ -64,7 +64,7 @@ class ConceptEvaluation:
     failures: Mapping[str, EquipoiseError]
     absent: Mapping[str, str]
     seed: int = 0
-    level: float = 0.95
+    confidence_level: float = 0.95
     command: tuple[str, ...] = ()
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
@@ -90,7 +90,7 @@ class ConceptEvaluation:
     def standings(self) -> tuple[ScoreComparison, ...]:
         """All models on every score."""
         return tuple(
-            compare_on_score({name: own.tasks[task] for name, own in self.scores.items()}, level=self.level)
+            compare_on_score({name: own.tasks[task] for name, own in self.scores.items()}, confidence_level=self.confidence_level)
             for task in self.tasks
         )
 
@@ -100,7 +100,7 @@ class ConceptEvaluation:
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
         by_model = {name: own.tasks for name, own in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, level=self.level)
+        return compare_on_composite(by_model, self.weights, confidence_level=self.confidence_level)
 
     @cached_property
     def winning(self) -> tuple[WeightSensitivity, ...]:
@@ -169,7 +169,7 @@ class ConceptEvaluation:
             findings=self.findings,
             notes=self.notes,
             failures={name: error.message for name, error in self.failures.items()},
-            settings={"seed": self.seed, "level": self.level, "weights": dict(self.weights)},
+            settings={"seed": self.seed, "confidence_level": self.confidence_level, "weights": dict(self.weights)},
         )
 
     @property
@@ -306,7 +306,7 @@ def _contrast(contrast: Contrast) -> dict[str, Any]:
         "a": contrast.a,
         "b": contrast.b,
         "difference": contrast.difference,
-        "interval": {"low": reach.low, "high": reach.high, "level": reach.level},
+        "interval": {"low": reach.low, "high": reach.high, "confidence_level": reach.confidence_level},
         "p": contrast.p,
         "adjusted_p": contrast.adjusted,
         "reason": contrast.reason,

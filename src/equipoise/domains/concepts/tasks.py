@@ -348,7 +348,7 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
 
     whole = found.found.vectors.astype(np.float64)
     others = [CONCEPT_SCORES["clustering"].value(again(whole, seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
-    result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, resamples=1)
+    result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, n_resamples=1)
     chance = _random_parts(found.found, count, figures, seed)
     result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
@@ -358,14 +358,14 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
         system=system,
         seed=seed,
         chance=False,
-        resamples=SPACE_RESAMPLES,
+        n_resamples=SPACE_RESAMPLES,
     )
     luck = permutation_chance(found.labels, matched, seed=seed)
     chances = {matched[name].name: each.chance for name, each in luck.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
-    space = evaluate(found.space, list(true.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    space = evaluate(found.space, list(true.values()), system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
         _estimates(result, named),
@@ -398,7 +398,7 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
     found = entity_evidence(encode, sentences, seed=seed)
     points = _points_of_mentions(sentences)
     beside: Named = {"neighbours, same type": NeighborPurity()}
-    space = evaluate(found.space, [EUCLIDEAN, *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    space = evaluate(found.space, [EUCLIDEAN, *beside.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
     text = result_from_values(
         system,
         found.mention_ids,
@@ -457,9 +457,9 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
         list(beside.values()),
         system=system,
         seed=seed,
-        resamples=SPACE_RESAMPLES,
+        n_resamples=SPACE_RESAMPLES,
     )
-    fixed = evaluate(found.space, list(graph.values()), system=system, seed=seed, resamples=1)
+    fixed = evaluate(found.space, list(graph.values()), system=system, seed=seed, n_resamples=1)
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
     ranked = evaluate(found.ranking, list(links.values()), system=system, seed=seed, clusters=found.subjects.tolist())
@@ -499,7 +499,7 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -
     }
     if len(space) > N_NEIGHBORS + 1:
         beside = {**beside, "hubness": Hubness(N_NEIGHBORS)}
-    result = evaluate(space, [*named.values(), *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    result = evaluate(space, [*named.values(), *beside.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],

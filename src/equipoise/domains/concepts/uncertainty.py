@@ -81,13 +81,13 @@ class BootstrapErrors:
         """The size of the errors."""
         return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else nan
 
-    def interval(self, value: float, level: float = 0.95) -> Interval:
+    def interval(self, value: float, confidence_level: float = 0.95) -> Interval:
         """Student's interval around a value."""
         if isnan(value):
-            return Interval.unknown("the figure is undefined", level=level)
+            return Interval.unknown("the figure is undefined", confidence_level=confidence_level)
         if self.reason:
-            return Interval.unknown(self.reason, level=level)
-        return t_difference(value, self.errors, self.degrees, level)[0]
+            return Interval.unknown(self.reason, confidence_level=confidence_level)
+        return t_difference(value, self.errors, self.degrees, confidence_level)[0]
 
     def p(self, difference: float) -> float:
         """The two-sided p of "no difference", where these are errors of a difference; NaN if unknown."""
@@ -101,7 +101,7 @@ class BootstrapErrors:
 
 
 def bootstrap_score(
-    blend: ConceptScore, sampling: ResamplingPlan, *, resamples: int, seed: int
+    blend: ConceptScore, sampling: ResamplingPlan, *, n_resamples: int, seed: int
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
     """The blend on redrawn units, and each of its parts.
 
@@ -114,10 +114,10 @@ def bootstrap_score(
         return unknown, {term.part: unknown for term in blend.terms}
     rng = np.random.default_rng([seed, crc32(blend.task.encode())])
     if sampling.errors_of is not None:
-        return _weighted(blend, sampling.errors_of(resamples, rng), _degrees(sampling, resamples))
+        return _weighted(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
     blocks = [np.array([place]) for place in range(count)]
-    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, resamples, rng)]
+    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
     of_parts = {term.part: _spread(np.array([each[term.part] for each in drawn]), sampling) for term in blend.terms}
     return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
 
@@ -293,18 +293,18 @@ class TaskScore:
         return self.estimate.value
 
 
-def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> TaskScore:
+def score_task(observed: TaskEvidence, *, confidence_level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0) -> TaskScore:
     """The blend of the observed parts, with its interval and its chance level.
 
     Parts that are figures of a space get the intervals of the same redraws as the blend.
     """
     blend, sampling = observed.blend, observed.sampling
     value = blend.value({name: each.value for name, each in observed.parts.items()})
-    spread, of_parts = bootstrap_score(blend, sampling, resamples=resamples, seed=seed)
+    spread, of_parts = bootstrap_score(blend, sampling, n_resamples=n_resamples, seed=seed)
     estimate = Estimate(
         metric=blend.name,
         value=value,
-        interval=_reach(observed, spread, value, level).clipped(blend.bounds),
+        interval=_reach(observed, spread, value, confidence_level).clipped(blend.bounds),
         n=sampling.count,
         undefined=0,
         chance=blend.value(observed.chance),
@@ -315,8 +315,8 @@ def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = 
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:
             own = parts[term.part]
-            reach = of_parts[term.part].interval(own.value, level)
-            reach = Interval.unknown(MODEL_INDEPENDENT, level=level) if term.fixed else reach
+            reach = of_parts[term.part].interval(own.value, confidence_level)
+            reach = Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else reach
             parts[term.part] = replace(own, interval=reach)
     known = {each.metric: each for each in parts.values()}
     # A figure that stands beside the blend as well has one interval.
@@ -324,12 +324,12 @@ def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = 
     return TaskScore(replace(observed, parts=parts, beside=beside), estimate, spread)
 
 
-def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, level: float) -> Interval:
+def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     """The interval of the blend, or which part leaves it without one."""
     lost = [name for name, each in observed.parts.items() if isnan(each.value)]
     if lost:
-        return Interval.unknown(f"{lost[0]} is undefined", level=level)
-    return spread.interval(value, level)
+        return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
+    return spread.interval(value, confidence_level)
 
 
 def _undefined(metric: str) -> str:

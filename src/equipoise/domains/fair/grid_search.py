@@ -330,7 +330,7 @@ def _nested(
         costs=costs,
         allowed=allowed,
         clusters=material.groups,
-        resamples=REDRAWS,
+        n_resamples=REDRAWS,
         rng=np.random.default_rng([settings.seed, _REDRAWN]),
     )
     return _HeldOutScore(

@@ -143,7 +143,7 @@ def _about_p(comparison: Comparison, *, drawn: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
     family = f"p is adjusted for {pairs} pairs" if pairs > 1 else "p is of one pair"
     choice = " and allows for the choice of parameters" if drawn else ""
-    level = format_percent(comparison.question.level)
+    level = format_percent(comparison.question.confidence_level)
     return f"Models that share a letter are not significantly different at {level}; {family}{choice}."
 
 
@@ -229,7 +229,7 @@ def honest_columns(edition: FairReportData) -> list[ReportColumn]:
     ranked, comparison = edition.ranked, edition.comparison
     estimates = [each.estimate for each in ranked]
     places = shared_decimals(each.interval for each in estimates)
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
         ReportColumn("accuracy", [format_value(each.value, places) for each in estimates], right=True),

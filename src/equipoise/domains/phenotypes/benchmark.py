@@ -389,7 +389,7 @@ def run_benchmark(
     a vector, which ``strategy`` puts together. All terms of the ontology are ranked for every case, whatever
     the model and the mode, so that all are compared at the same depth. Further ``settings``: ``reranker``
     (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``ties``, ``level``, ``resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
+    ``ties``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
     many labels are looked up to see whether each finds itself. With ``output``, every model is written there
     as soon as it is measured.
     """
@@ -486,9 +486,9 @@ def compare_systems(
         comparison = compare(
             results,
             primary=PRIMARY,
-            level=settings.level,
-            flips=settings.flips,
-            resamples=settings.resamples,
+            confidence_level=settings.confidence_level,
+            n_permutations=settings.n_permutations,
+            n_resamples=settings.n_resamples,
             seed=settings.seed,
         )
     return PhenotypeBenchmark(

@@ -95,8 +95,8 @@ class BenchmarkOptions:
     similarity: str
     diagnose: int
     ties: str
-    level: float
-    resamples: int
+    confidence_level: float
+    n_resamples: int
     seed: int
     threads: int
 
@@ -126,8 +126,8 @@ class BenchmarkOptions:
             "index_dir": self.index_dir,
             "sample": self.diagnose,
             "ties": self.ties,
-            "level": self.level,
-            "resamples": self.resamples,
+            "confidence_level": self.confidence_level,
+            "n_resamples": self.n_resamples,
             "seed": self.seed,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
@@ -192,9 +192,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Also look up N labels: does each find itself, and is near also alike?",
     ),
     options.one_of("--ties", "tie rule", options.tie_rules, "expected", "What equal scores mean."),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
     click.option(
-        "--resamples",
+        "--n-resamples",
         type=click.IntRange(min=1),
         default=2000,
         show_default=True,
@@ -333,7 +333,7 @@ def compare(
     primary: str | None,
     test: str,
     correction: str,
-    flips: int,
+    n_permutations: int,
     seed: int,
     fail_on: str | None,
 ) -> int:
@@ -359,7 +359,7 @@ def compare(
             primary=primary or "MRR",
             test=test,
             correction=correction,
-            flips=flips,
+            n_permutations=n_permutations,
             seed=seed,
         )
     show_comparison(out, found, cautions)

@@ -235,8 +235,8 @@ class ExtractionOptions:
     multi_vector: bool | None
     include_assertions: bool | None
     no_bootstrap_ci: bool
-    level: float
-    resamples: int
+    confidence_level: float
+    n_resamples: int
     seed: int
     threads: int
     fail_on: str | None
@@ -253,8 +253,8 @@ class ExtractionOptions:
         return {
             **{name: value for name, value in said.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
-            "level": self.level,
-            "resamples": self.resamples,
+            "confidence_level": self.confidence_level,
+            "n_resamples": self.n_resamples,
             "seed": self.seed,
             "threads": self.threads,
             "index_dir": self.index_dir,
@@ -283,9 +283,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Lead with figures that count a wrong assertion as wrong.",
     ),
     click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
     click.option(
-        "--resamples",
+        "--n-resamples",
         type=click.IntRange(min=1),
         default=2000,
         show_default=True,
@@ -444,7 +444,7 @@ def compare(
     primary: str | None,
     test: str,
     correction: str,
-    flips: int,
+    n_permutations: int,
     seed: int,
     fail_on: str | None,
 ) -> int:
@@ -462,7 +462,7 @@ def compare(
             primary=primary,
             test=test,
             correction=correction,
-            flips=flips,
+            n_permutations=n_permutations,
             seed=seed,
         )
     cautions = [run.caution for run in stored.values() if run.caution]

@@ -83,9 +83,9 @@ class BenchmarkConfig:
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
     ties: str = "expected"
-    level: float = 0.95
-    resamples: int = 2000
-    flips: int = 10_000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
+    n_permutations: int = 10_000
     seed: int = 0
     index_dir: str | None = None
     threads: int = 1

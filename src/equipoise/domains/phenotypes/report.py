@@ -200,7 +200,7 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         for part in edition.systems
     ]
     names, values, sizes, systems, figures, reaches = zip(*rows, strict=True)
-    level = format_percent(first[0].estimate.interval.level)
+    level = format_percent(first[0].estimate.interval.confidence_level)
     columns = [
         ReportColumn("slice", names),
         ReportColumn("", values, shortens="end"),

@@ -229,8 +229,8 @@ def benchmark_result(
         benchmark_metrics(settings.ks),
         system=system,
         ties=settings.ties,
-        level=settings.level,
-        resamples=settings.resamples,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
     told: dict[str, Any] = {DATA: dataset_settings(truth, alike)}

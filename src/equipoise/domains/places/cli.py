@@ -217,8 +217,8 @@ def _history(path: str, classes: int | None) -> VisitHistory:
 def _sure(statistics: Statistics) -> dict[str, Any]:
     return {
         "ties": statistics.ties,
-        "level": statistics.level,
-        "resamples": statistics.resamples,
+        "confidence_level": statistics.confidence_level,
+        "n_resamples": statistics.n_resamples,
         "seed": statistics.seed,
     }
 
@@ -305,9 +305,9 @@ other seeds show the same order on these users, and would other users show it wi
     show_default=True,
     help="For having compared more than one pair.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @options.flips_option
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option("--n-resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness here.")
 @options.output_options
 @pass_output
@@ -322,9 +322,9 @@ def compare(
     unseen: tuple[int, ...],
     train_counts: str | None,
     correction: str,
-    level: float,
-    flips: int,
-    resamples: int,
+    confidence_level: float,
+    n_permutations: int,
+    n_resamples: int,
     seed: int,
 ) -> int:
     """See ``COMPARE_HELP``."""
@@ -353,7 +353,7 @@ def compare(
         reading.read(models),
         metrics=metrics,
         primary=primary,
-        settings=Settings(correction, level, flips, resamples, seed),
+        settings=Settings(correction, confidence_level, n_permutations, n_resamples, seed),
     )
     _compare_show(out, found, reading.cautions)
     return exits.FAILED_UNITS if reading.cautions else exits.DONE

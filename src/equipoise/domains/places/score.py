@@ -231,8 +231,8 @@ class Sure:
     """How sure is sure: ties, level, resampling and the seed."""
 
     ties: Ties | str = Ties.EXPECTED
-    level: float = 0.95
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
     seed: int = 0
 
 
@@ -251,8 +251,8 @@ def score_places(
     ks: Iterable[int] | None = None,
     system: str = "system",
     ties: Ties | str = Ties.EXPECTED,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
 ) -> PlaceScores:
     """Score a matrix of logits against the right class of each row, beside what knows less.
@@ -289,7 +289,7 @@ def score_places(
         split=hidden is not None,
         ks=cutoffs,
         system=system,
-        sure=Sure(ties, level, resamples, seed),
+        sure=Sure(ties, confidence_level, n_resamples, seed),
     )
 
 
@@ -417,8 +417,8 @@ def _result(
     options: dict[str, Any] = {
         "system": system,
         "clusters": users,
-        "level": sure.level,
-        "resamples": sure.resamples,
+        "confidence_level": sure.confidence_level,
+        "n_resamples": sure.n_resamples,
         "seed": sure.seed,
     }
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), ties=sure.ties, **options)
@@ -441,7 +441,7 @@ def _measured(
 def _by_user(result: Result, users: Ids, sure: Sure) -> Result:
     names, means = user_means(dict(result.per_unit), users)
     columns: dict[str, Floats] = {name: np.clip(column, 0.0, 1.0) for name, column in means.items()}
-    return result_from_values(result.system, names, columns, level=sure.level, resamples=sure.resamples, seed=sure.seed)
+    return result_from_values(result.system, names, columns, confidence_level=sure.confidence_level, n_resamples=sure.n_resamples, seed=sure.seed)
 
 
 def _slices(result: Result, columns: Mapping[str, Ids], sure: Sure) -> tuple[Slice, ...]:

@@ -49,9 +49,9 @@ class Settings:
     """How sure is sure."""
 
     correction: str = "holm"
-    level: float = 0.95
-    flips: int = 10_000
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_permutations: int = 10_000
+    n_resamples: int = 2000
     seed: int = 0
 
 
@@ -152,7 +152,7 @@ def compare_across_seeds(
         people_count=len(pairing) if pairing.clusters is None else len(set(pairing.clusters.tolist())),
         seeds=seeds,
         family=_family(len(models), settings.correction),
-        level=settings.level,
+        confidence_level=settings.confidence_level,
         notes=tuple(notes),
     )
     return SeedComparison(edition, pooled, by_user, flips)
@@ -217,8 +217,8 @@ def _pooled(
             pairing.results[0].unit_ids,
             values,
             clusters=pairing.clusters,
-            level=settings.level,
-            resamples=settings.resamples,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
             seed=settings.seed,
         )
     return pooled
@@ -241,8 +241,8 @@ def _by_user(pooled: Mapping[str, Result], settings: Settings) -> dict[str, Resu
             model,
             users,
             {name: _clipped(values) for name, values in means.items()},
-            level=settings.level,
-            resamples=settings.resamples,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
             seed=settings.seed,
         )
     return found
@@ -255,9 +255,9 @@ def _compared(results: Mapping[str, Result], test: str, settings: Settings) -> C
         list(results.values()),
         test=test,
         correction=settings.correction,
-        level=settings.level,
-        flips=settings.flips,
-        resamples=settings.resamples,
+        confidence_level=settings.confidence_level,
+        n_permutations=settings.n_permutations,
+        n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
 
@@ -271,7 +271,7 @@ def _row(
     settings: Settings,
 ) -> SeedScores:
     figures = [result.estimates[name].value for result in own.values()]
-    summary = summarise_seeds(figures, level=settings.level, bounds=_bounds(name))
+    summary = summarise_seeds(figures, confidence_level=settings.confidence_level, bounds=_bounds(name))
     parts = (found[model].estimates.get(name) if found else None for found in (pooled, by_user))
     return SeedScores(name, model, summary, *parts)
 
@@ -292,8 +292,8 @@ def _pairs(
         compare_seeds(
             figures[a],
             figures[b],
-            level=settings.level,
-            flips=settings.flips,
+            confidence_level=settings.confidence_level,
+            n_permutations=settings.n_permutations,
             bounds=_bounds(name),
             seed=settings.seed,
         )

@@ -308,7 +308,7 @@ def metric_by_dimension_chart(
     *,
     better: str,
     chance: float | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Chart:
     """A line an embedder: the metric at every dimension with its interval; the dashes are luck."""
     curves = {name: [each for each in curve if isfinite(each.value)] for name, curve in curves.items()}
@@ -341,7 +341,7 @@ def metric_by_dimension_chart(
         f"{metric} by dimension",
         _dimensions_sentence(metric, curves, chance),
         layers,
-        subtitle=f"Whiskers: {format_percent(level)} intervals." + ("" if chance is None else " Dashed: by chance."),
+        subtitle=f"Whiskers: {format_percent(confidence_level)} intervals." + ("" if chance is None else " Dashed: by chance."),
         width=DIMENSIONS_WIDTH,
         height=DIMENSIONS_HEIGHT,
     )

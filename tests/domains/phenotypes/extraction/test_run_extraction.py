@@ -24,7 +24,7 @@ from equipoise.errors import InputError, PairingError, ParameterError, UnknownNa
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"resamples": 100, "chunk_threshold": 0.5}
+QUICK: dict[str, Any] = {"n_resamples": 100, "chunk_threshold": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -199,12 +199,12 @@ def test_runs_are_compared_by_document_and_namesakes_go_by_folder(
 ) -> None:
     strict = run_extraction(signs, "tfidf:", ontology, **{**QUICK, "chunk_threshold": 0.9})
     files = [written(found, tmp_path / "default"), written(strict, tmp_path / "high")]
-    compared = compare_extractions(files, flips=100, resamples=100)
+    compared = compare_extractions(files, n_permutations=100, n_resamples=100)
     assert compared.primary == "F1(mode=id)"
     assert set(compared.order) == {found.result.system, strict.result.system}
     twins = compare_extractions(
         [files[0], written(found, tmp_path / "twin")], "F1(average=macro,mode=id)",
-        primary="F1(average=macro,mode=id)", flips=100, resamples=100,
+        primary="F1(average=macro,mode=id)", n_permutations=100, n_resamples=100,
     )  # fmt: skip
     assert set(twins.order) == {"default", "twin"}
     assert twins.contrasts[0].difference == 0.0

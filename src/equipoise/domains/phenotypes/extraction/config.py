@@ -50,8 +50,8 @@ class ExtractionConfig:
     """What a near miss earns in the soft scores."""
     multi: bool = True
     strategy: str = DEFAULT_STRATEGY
-    level: float = 0.95
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
     seed: int = 0
     index_dir: str | None = None
     threads: int = 1

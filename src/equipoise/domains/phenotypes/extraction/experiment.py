@@ -211,7 +211,7 @@ def run_extraction(
     ``source`` is a folder, a JSON or JSONL file, documents that were read already, or ``notes``: our own
     samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
     ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
-    ``bootstrap``, ``measure``, ``multi``, ``strategy``, ``level``, ``resamples``, ``seed``, ``index_dir``,
+    ``bootstrap``, ``measure``, ``multi``, ``strategy``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``,
     ``threads``. ``tuned`` brings everything that a tuning chose and was made with; a setting beside it that
     says otherwise is refused, and so is another model or ontology. On documents that chose, it is a finding
     (EQ201). With ``output``, everything is written there.

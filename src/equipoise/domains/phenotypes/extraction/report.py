@@ -110,7 +110,7 @@ def _leading(edition: ExtractionReportData) -> list[Any]:
     """Precision, recall and F1 as they were asked for, exact and soft."""
     rows = _leading_rows(edition)
     estimates = [each for _, _, each in rows]
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn(edition.averaging, [title for title, _, _ in rows]),
         ReportColumn("match", [match for _, match, _ in rows]),
@@ -313,7 +313,7 @@ def model_table(edition: TuningReportData) -> list[ReportColumn]:
     """A row a model, best first: the figure that may be quoted, and the optimistic one."""
     ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
     estimates = [each.estimate for each in ranked]
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
         ReportColumn("nested" if ranked[0].tuning.folds else "F1", _figures(estimates), right=True),

@@ -64,8 +64,8 @@ def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: 
         sets,
         extraction_metrics(settings.averaging, settings.mode),
         system=system,
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples if settings.bootstrap else 1,
         seed=settings.seed,
     )
     result = without_intervals(result, settings)
@@ -77,7 +77,7 @@ def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
     if settings.bootstrap:
         return result
     bare = {
-        name: replace(each, interval=Interval.unknown(NO_INTERVAL, level=each.interval.level))
+        name: replace(each, interval=Interval.unknown(NO_INTERVAL, confidence_level=each.interval.confidence_level))
         for name, each in result.estimates.items()
     }
     result = replace(result, estimates=bare)
@@ -280,8 +280,8 @@ def evaluate_gold_spans(
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
         {FIRST: ranks <= 1} | ({among(depth): ranks <= depth} if depth > 1 else {}),
         clusters=names,
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples if settings.bootstrap else 1,
         seed=settings.seed,
     )
     given = {name: {each.term for each in terms} for name, terms in predictions}
@@ -305,8 +305,8 @@ def _scored(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig
         Sets.of(truth, predict(found, **_choice(settings)).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples if settings.bootstrap else 1,
         seed=settings.seed,
     )
 

@@ -305,7 +305,7 @@ class _NestedChoice:
             parts,
             allowed=allowed,
             clusters=[each.text for each in gold.documents],
-            resamples=REDRAWS if settings.bootstrap else 1,
+            n_resamples=REDRAWS if settings.bootstrap else 1,
             rng=np.random.default_rng([settings.seed, _REDRAWN]),
         )
         trial_of = np.empty(trials.f1.shape[1], dtype=np.int64)
@@ -349,8 +349,8 @@ def _result(
         chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
         intervals={tuning.metric: choice.interval} if nested else None,
         errors={tuning.metric: choice.errors} if nested else None,
-        level=settings.level,
-        resamples=settings.resamples,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
         seed=settings.seed,
         settings={
             **comparability_settings(gold, settings),
@@ -367,7 +367,7 @@ def _gathered(
 ) -> ExtractionTuning:
     comparison = None
     if len(tried) > 1:
-        comparison = compare([each.result for each in tried], level=settings.level, seed=settings.seed)
+        comparison = compare([each.result for each in tried], confidence_level=settings.confidence_level, seed=settings.seed)
     found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
     return ExtractionTuning(
         models=tuple(tried),
