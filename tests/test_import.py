@@ -1,20 +1,42 @@
-"""What the import of the package costs, and what a user finds at its top."""
+"""What an import loads, and which names are public."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import equipoise
+from loading import script
 
 pytestmark = pytest.mark.slow
 
 ENGINES = {"numpy", "scipy", "sklearn", "torch", "networkx", "click", "rich", "altair", "pandas", "numba"}
+
+ROOT = Path(__file__).parents[1]
+
+DOMAINS = ("accounts", "concepts", "fair", "phenotypes", "places")
+
+LAZY_MODULES = ("equipoise", *(f"equipoise.{name}" for name in DOMAINS), "equipoise.shards")
+
+PROMISED = [
+    (module, name)
+    for module, names in {
+        "equipoise": "BaseMetric BinaryEvaluator optimize_model run_fair_comparison validate_fixture",
+        "equipoise.accounts": "AccountEmbedderTester",
+        "equipoise.fair": "BinaryEvaluator FixedSizeChunker InMemoryVectorStore OpenAIEmbedding OptimizationResult "
+        "SentenceTransformerEmbedding optimize_model run_fair_comparison validate_fixture",
+        "equipoise.phenotypes": "BaseMetric",
+        "equipoise.places": "calculate_correct_total_prediction get_mrr get_ndcg get_performance_dict top_k_accuracy",
+    }.items()
+    for name in names.split()
+]
 
 FIRST_SCORE = """
 from equipoise import Ranking, evaluate
@@ -55,14 +77,52 @@ def test_one_evaluate_loads_at_most_60_modules_and_no_application() -> None:
     assert not [name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in outside]
 
 
-def test_every_public_name_is_there_and_listed() -> None:
-    for name in equipoise.__all__:
-        assert getattr(equipoise, name) is not None
-    assert set(equipoise.__all__) <= set(dir(equipoise))
+@pytest.mark.parametrize("module", LAZY_MODULES)
+def test_a_lazy_module_loads_no_engine_and_not_even_numpy(module: str) -> None:
+    assert not modules_after(f"import {module}") & ENGINES
 
 
-def test_every_public_name_has_a_home_and_every_home_is_public() -> None:
-    assert set(equipoise._HOMES) | {"__version__"} == set(equipoise.__all__)
+@pytest.mark.parametrize("module", LAZY_MODULES)
+def test_every_public_name_is_defined_and_listed(module: str) -> None:
+    lazy = import_module(module)
+    for name in lazy.__all__:
+        assert getattr(lazy, name) is not None
+    assert lazy.__all__ == sorted(lazy.PUBLIC_NAMES) == dir(lazy)
+
+
+@pytest.mark.parametrize("module", LAZY_MODULES)
+def test_an_unknown_name_of_a_module_is_an_attribute_error(module: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
+        import_module(module).nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(("module", "name"), PROMISED)
+def test_a_name_that_a_source_document_promises_is_importable(module: str, name: str) -> None:
+    assert getattr(import_module(module), name).__name__ == name
+
+
+def test_a_module_is_an_attribute_of_the_package() -> None:
+    from equipoise import fair
+
+    assert equipoise.fair is fair
+    assert equipoise.fair.run_fair_comparison is equipoise.run_fair_comparison
+
+
+def test_the_stubs_for_type_checkers_list_the_public_names() -> None:
+    # When a table PUBLIC_NAMES has changed: python scripts/write_stubs.py
+    assert script("write_stubs").main(["--check"]) == 0
+
+
+def test_no_page_of_the_documentation_imports_from_a_private_path() -> None:
+    allowed = {"equipoise", *LAZY_MODULES}
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    private = [
+        f"{page.name}: {module}"
+        for page in pages
+        for module in re.findall(r"^ *(?:from|import) (equipoise[\w.]*)", page.read_text("utf-8"), flags=re.MULTILINE)
+        if module not in allowed
+    ]
+    assert private == []
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

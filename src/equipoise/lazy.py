@@ -1,25 +1,43 @@
-"""Packages whose names are imported when they are first used, so that importing the package costs nothing."""
+"""Modules whose names are imported when they are first used, so that importing the module itself is cheap (PEP 562)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import NamedTuple
 
 
-def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package: it imports a name from its home at the first use, and keeps it.
+class LazyModule(NamedTuple):
+    """The three module attributes that make a module lazy."""
 
-    >>> lazy_attributes("json", {"JSONDecoder": "json.decoder"})("JSONDecoder")
+    getattr: Callable[[str], object]
+    dir: Callable[[], list[str]]
+    all: list[str]
+
+
+def lazy_module(module: str, public_names: Mapping[str, str]) -> LazyModule:
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a module with these public names.
+
+    Parameters
+    ----------
+    module
+        The name of the module, usually ``__name__``.
+    public_names
+        The module that defines each public name. A submodule is defined by itself: ``{"fair": "equipoise.fair"}``.
+
+    >>> lazy_module("json", {"JSONDecoder": "json.decoder"}).getattr("JSONDecoder")
     <class 'json.decoder.JSONDecoder'>
     """
 
-    def attribute(name: str) -> object:
-        home = homes.get(name)
-        if home is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(home), name)
-        setattr(sys.modules[package], name, value)
+    def get_attribute(name: str) -> object:
+        defined_in = public_names.get(name)
+        if defined_in is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        definition = import_module(defined_in)
+        value: object = definition if defined_in == f"{module}.{name}" else getattr(definition, name)
+        setattr(sys.modules[module], name, value)
         return value
 
-    return attribute
+    names = sorted(public_names)
+    return LazyModule(get_attribute, names.copy, names)

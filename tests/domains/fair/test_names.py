@@ -1,9 +1,7 @@
-"""The names of the source, where a user of it looks for them."""
+"""The names of embedding-eval work together in ``equipoise.fair``."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from typing import Any
 
@@ -11,39 +9,13 @@ import numpy as np
 import pytest
 
 from embedding_server import DIMS, serving, vector
-from equipoise.domains.fair import api
+from equipoise import fair
 from equipoise.domains.fair.compat import _EmbeddingEvalEmbedder
 from equipoise.errors import ParameterError
 from equipoise.models.backends.model_files import find_packaged_model, is_installed
 from equipoise.models.embedder import Embedder
 from fair_sample import document, pairs
 from marked import marked
-
-NAMES = [
-    "run_fair_comparison",
-    "optimize_model",
-    "validate_fixture",
-    "BinaryEvaluator",
-    "FixedSizeChunker",
-    "InMemoryVectorStore",
-    "SentenceTransformerEmbedding",
-    "OpenAIEmbedding",
-    "OptimizationResult",
-]
-
-
-def test_every_name_is_there_and_an_unknown_one_is_not() -> None:
-    assert set(NAMES) == set(api.__all__)
-    assert all(getattr(api, name).__name__ == name for name in NAMES)
-    with pytest.raises(AttributeError, match=r"module 'equipoise\.domains\.fair\.api' has no attribute 'nothing'"):
-        api.nothing  # type: ignore[attr-defined]  # noqa: B018
-
-
-@pytest.mark.slow
-def test_importing_the_package_imports_no_engine() -> None:
-    loaded = "import sys, equipoise.domains.fair.api; print(*sorted(set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert not {"numpy", "torch", "openai", "sentence_transformers"} & set(done.stdout.split())
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +26,19 @@ def minilm() -> Any:
         pytest.skip("the weights of MiniLM are not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return api.SentenceTransformerEmbedding(model="minilm")
+        return fair.SentenceTransformerEmbedding(model="minilm")
 
 
-def test_the_components_of_the_source_work_together(minilm: Any) -> None:
-    texts = [chunk.text for chunk in api.FixedSizeChunker(8, 2, "words").chunk("The cat sat on the mat. " * 2)]
+def test_the_components_of_embedding_eval_work_together(minilm: Any) -> None:
+    texts = [chunk.text for chunk in fair.FixedSizeChunker(8, 2, "words").chunk("The cat sat on the mat. " * 2)]
     vectors = minilm.embed_documents(texts)
     assert vectors.shape == (len(texts), minilm.dimensions)
-    store = api.InMemoryVectorStore()
+    store = fair.InMemoryVectorStore()
     store.connect()
     store.create_collection("test", dimensions=minilm.dimensions)
     store.upsert("test", list("abc")[: len(texts)], vectors, texts=texts)
     found = store.search("test", minilm.embed_query("Where is the cat?"), top_k=1)
-    score = api.BinaryEvaluator().evaluate("Where is the cat?", "the mat", [found[0].text or ""])
+    score = fair.BinaryEvaluator().evaluate("Where is the cat?", "the mat", [found[0].text or ""])
     assert score.score == 1.0
 
 
@@ -89,7 +61,7 @@ def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
 
 def test_a_model_in_hand_can_be_compared(minilm: Any) -> None:
     text = document(12)
-    found = api.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
+    found = fair.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
     assert (found.model_spec, found.dimensions) == (minilm.card.spec, 384)
 
 
@@ -104,7 +76,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_openai_answers_by_the_same_calls(service: Any) -> None:
-    with api.OpenAIEmbedding(model="tiny") as model:
+    with fair.OpenAIEmbedding(model="tiny") as model:
         assert model.model_name == "openai:tiny"
         np.testing.assert_array_equal(model.embed_texts(["rye", "oats"]), [vector("rye"), vector("oats")])
         np.testing.assert_array_equal(model.embed_query("rye"), vector("rye"))
@@ -113,7 +85,7 @@ def test_openai_answers_by_the_same_calls(service: Any) -> None:
 
 def test_a_key_in_the_code_is_refused() -> None:
     with pytest.raises(ParameterError, match="read from the environment only") as refused:
-        api.OpenAIEmbedding(api_key="sk-secret")
+        fair.OpenAIEmbedding(api_key="sk-secret")
     assert "sk-secret" not in refused.value.render()
 
 

@@ -1,14 +1,34 @@
-"""Charts of accounts, and any other tree, by the names of their source."""
+"""Public names of tree embedding: charts of accounts and other trees.
 
-from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, evaluate_embedding
-from equipoise.domains.accounts.experiment import evaluate_tree
-from equipoise.domains.accounts.results import AccountsEvaluation
-from equipoise.domains.accounts.tester import AccountEmbedderTester
+Example::
 
-__all__ = [
-    "AccountEmbedderTester",
-    "AccountsEvaluation",
-    "EmbeddingEvaluation",
-    "evaluate_embedding",
-    "evaluate_tree",
-]
+    from equipoise.accounts import evaluate_tree, read_tree
+
+    print(evaluate_tree(read_tree("accounts.csv"), "lorentz", dims=(2, 5)))
+"""
+
+PUBLIC_NAMES = {
+    "AccountEmbedderTester": "equipoise.domains.accounts.tester",
+    "AccountsEvaluation": "equipoise.domains.accounts.results",
+    "EmbeddingEvaluation": "equipoise.domains.accounts.evaluation",
+    "NodeVectors": "equipoise.domains.accounts.vectors",
+    "TableColumns": "equipoise.domains.accounts.trees.sql",
+    "TrainingConfig": "equipoise.domains.accounts.training.trainer",
+    "Tree": "equipoise.domains.accounts.trees.tree",
+    "TreeEmbedder": "equipoise.domains.accounts.embedders",
+    "evaluate_embedding": "equipoise.domains.accounts.evaluation",
+    "evaluate_tree": "equipoise.domains.accounts.experiment",
+    "from_codes": "equipoise.domains.accounts.trees.files",
+    "from_networkx": "equipoise.domains.accounts.trees.formats",
+    "read_codes": "equipoise.domains.accounts.trees.files",
+    "read_edges": "equipoise.domains.accounts.trees.files",
+    "read_gnucash": "equipoise.domains.accounts.trees.formats",
+    "read_json": "equipoise.domains.accounts.trees.files",
+    "read_node_vectors": "equipoise.domains.accounts.vectors",
+    "read_obo_tree": "equipoise.domains.accounts.trees.formats",
+    "read_sql": "equipoise.domains.accounts.trees.sql",
+    "read_table": "equipoise.domains.accounts.trees.files",
+    "read_tree": "equipoise.domains.accounts.trees.read",
+    "read_wordnet": "equipoise.domains.accounts.trees.formats",
+    "tree_embedder": "equipoise.domains.accounts.embedders",
+}

@@ -1,55 +1,30 @@
-"""Fair comparison of embedding models on your own document, with all the names that its source has.
+"""Public names of the fair comparison: embedding models on your own document and questions.
 
-    from equipoise.domains.fair.experiment import run_fair_comparison
+    from equipoise.fair import run_fair_comparison
 
-    for r in run_fair_comparison(["st:bge-base", "bm25:"], text, qa_pairs):
-        print(r.model_name, r.nested_accuracy, r.best_accuracy, r.best_params)
+    for result in run_fair_comparison(["st:bge-base", "bm25:"], text, qa_pairs):
+        print(result.model_name, result.nested_accuracy, result.best_accuracy, result.best_params)
 
-The parts are here too: ``FixedSizeChunker``, ``SentenceTransformerEmbedding``, ``OpenAIEmbedding``,
-``InMemoryVectorStore``, ``BinaryEvaluator`` and ``validate_fixture``. Everything is imported when it is
-first used.
+The names of the package embedding-eval are here too: ``FixedSizeChunker``, ``SentenceTransformerEmbedding``,
+``OpenAIEmbedding``, ``InMemoryVectorStore``, ``BinaryEvaluator`` and ``validate_fixture``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from equipoise.lazy import lazy_attributes
-
-if TYPE_CHECKING:
-    from equipoise.domains.fair.compat import (
-        BinaryEvaluator,
-        InMemoryVectorStore,
-        OpenAIEmbedding,
-        SentenceTransformerEmbedding,
-    )
-    from equipoise.domains.fair.experiment import optimize_model, run_fair_comparison
-    from equipoise.domains.fair.model_result import OptimizationResult
-    from equipoise.domains.fair.validation import validate_fixture
-    from equipoise.models.chunking import FixedSizeChunker
-
-_HOMES = {
+PUBLIC_NAMES = {
+    "AnswerIssue": "equipoise.domains.fair.validation_result",
     "BinaryEvaluator": "equipoise.domains.fair.compat",
+    "EvaluationScore": "equipoise.domains.fair.compat",
+    "FairComparison": "equipoise.domains.fair.results",
+    "FairConfig": "equipoise.domains.fair.config",
     "FixedSizeChunker": "equipoise.models.chunking",
     "InMemoryVectorStore": "equipoise.domains.fair.compat",
     "OpenAIEmbedding": "equipoise.domains.fair.compat",
     "OptimizationResult": "equipoise.domains.fair.model_result",
+    "QuestionAnswer": "equipoise.domains.fair.questions",
     "SentenceTransformerEmbedding": "equipoise.domains.fair.compat",
+    "ValidationResult": "equipoise.domains.fair.validation_result",
     "optimize_model": "equipoise.domains.fair.experiment",
+    "read_questions": "equipoise.domains.fair.questions",
     "run_fair_comparison": "equipoise.domains.fair.experiment",
+    "timekeeping": "equipoise.domains.fair.questions",
     "validate_fixture": "equipoise.domains.fair.validation",
 }
-
-__all__ = [
-    "BinaryEvaluator",
-    "FixedSizeChunker",
-    "InMemoryVectorStore",
-    "OpenAIEmbedding",
-    "OptimizationResult",
-    "SentenceTransformerEmbedding",
-    "optimize_model",
-    "run_fair_comparison",
-    "validate_fixture",
-]
-
-__getattr__ = lazy_attributes(__name__, _HOMES)

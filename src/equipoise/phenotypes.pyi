@@ -1,0 +1,32 @@
+# Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
+
+from equipoise.domains.phenotypes.assertion.detect import detect_assertions as detect_assertions
+from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark as PhenotypeBenchmark
+from equipoise.domains.phenotypes.benchmark import compare_vectors as compare_vectors
+from equipoise.domains.phenotypes.benchmark import run_benchmark as run_benchmark
+from equipoise.domains.phenotypes.cases import read_cases as read_cases
+from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
+from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
+from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
+from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus as read_annotated_corpus
+from equipoise.domains.phenotypes.extraction.candidates import Candidates as Candidates
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as ExtractionConfig
+from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as ExtractionRun
+from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
+from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction
+from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
+from equipoise.domains.phenotypes.extraction.predict import predict as predict
+from equipoise.domains.phenotypes.extraction.tuning import tune_extraction as tune_extraction
+from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning as ExtractionTuning
+from equipoise.domains.phenotypes.index.build import BuiltIndex as BuiltIndex
+from equipoise.domains.phenotypes.index.build import build_index as build_index
+from equipoise.domains.phenotypes.index.build import open_index as open_index
+from equipoise.domains.phenotypes.index.files import TermIndex as TermIndex
+from equipoise.domains.phenotypes.index.retriever import TermRetriever as TermRetriever
+from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies as CutoffTies
+from equipoise.domains.phenotypes.ontology.max_similarity import with_max_similarity as with_max_similarity
+from equipoise.domains.phenotypes.ontology.ontology import Ontology as Ontology
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology as load_ontology
+from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity as TermSimilarity
+from equipoise.domains.phenotypes.ontology.similarity import term_similarity as term_similarity
+from equipoise.metrics.base import BaseMetric as BaseMetric

@@ -1,0 +1,28 @@
+# Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
+
+from equipoise.domains.places.baselines import BaselinePrediction as BaselinePrediction
+from equipoise.domains.places.baselines import majority as majority
+from equipoise.domains.places.baselines import markov as markov
+from equipoise.domains.places.baselines import most_frequent_per_user as most_frequent_per_user
+from equipoise.domains.places.baselines import random_chance as random_chance
+from equipoise.domains.places.demo import MarkovModel as MarkovModel
+from equipoise.domains.places.demo import PlacesDemo as PlacesDemo
+from equipoise.domains.places.demo import simulate_mobility as simulate_mobility
+from equipoise.domains.places.history import VisitHistory as VisitHistory
+from equipoise.domains.places.published_results import PublishedScores as PublishedScores
+from equipoise.domains.places.published_results import read_published_results as read_published_results
+from equipoise.domains.places.score import PlaceScores as PlaceScores
+from equipoise.domains.places.score import score_places as score_places
+from equipoise.domains.places.score import score_top_k as score_top_k
+from equipoise.domains.places.seed_comparison import SeedComparison as SeedComparison
+from equipoise.domains.places.seed_comparison import SeedResults as SeedResults
+from equipoise.domains.places.seed_comparison import compare_across_seeds as compare_across_seeds
+from equipoise.domains.places.training_loop import PlaceMeter as PlaceMeter
+from equipoise.domains.places.training_loop import PlaceSummary as PlaceSummary
+from equipoise.domains.places.training_loop import (
+    calculate_correct_total_prediction as calculate_correct_total_prediction,
+)
+from equipoise.domains.places.training_loop import get_mrr as get_mrr
+from equipoise.domains.places.training_loop import get_ndcg as get_ndcg
+from equipoise.domains.places.training_loop import get_performance_dict as get_performance_dict
+from equipoise.domains.places.training_loop import top_k_accuracy as top_k_accuracy
