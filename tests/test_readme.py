@@ -97,3 +97,15 @@ def test_every_target_it_names_is_in_the_makefile(target: str) -> None:
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)\)", README))
 def test_every_page_it_links_to_is_there(link: str) -> None:
     assert (ROOT / link).exists()
+
+
+GUIDES = ["CONTRIBUTING.md", "docs/extend/metric.md", "docs/extend/model.md", "docs/extend/task.md"]
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_file_that_a_guide_names_exists(guide: str) -> None:
+    text = (ROOT / guide).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|md|html))?)`", text)
+    roots = (ROOT, ROOT / "src", ROOT / "src" / "equipoise")
+    assert named
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
