@@ -75,7 +75,9 @@ def test_confident_compares_the_end_of_the_interval(eq, stored: Stored) -> None:
 def test_another_level_makes_another_interval(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
     ends = [
-        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--confidence-level", level, "--json").stdout)["verdicts"][0]
+        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--confidence-level", level, "--json").stdout)[
+            "verdicts"
+        ][0]
         for level in ("0.95", "0.8")
     ]
     assert ends[0]["bound"] < ends[1]["bound"]

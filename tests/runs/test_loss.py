@@ -15,7 +15,9 @@ AT_95 = RegressionTest(margin=0.0, confidence_level=0.95, n_permutations=10_000,
 def false_alarms(units: int, repeats: int = 400) -> float:
     """How often a loss of the margin is called larger, where few units gain much and all others lose."""
     rng = np.random.default_rng(7)
-    asked = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, confidence_level=0.95, n_permutations=999, seed=0, test="bounds")
+    asked = RegressionTest(
+        margin=0.95 * 0.037 - 0.05 * 0.5, confidence_level=0.95, n_permutations=999, seed=0, test="bounds"
+    )
     samples = np.where(rng.random((repeats, units)) < 0.05, 0.5, -0.037)
     p = [UnitGains(sample, None, None, 1.0).p_of_loss(asked) for sample in samples]
     return float(np.mean(np.array(p) < asked.alpha))

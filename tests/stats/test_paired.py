@@ -89,7 +89,9 @@ def test_drawn_p_on_binary_data_agrees_with_the_binomial_distribution():
 
 def test_the_whole_range_of_binary_p_does_not_depend_on_the_scale_of_the_values():
     differences = np.r_[np.ones(30), -np.ones(18)]
-    p = [sign_flip_test(differences * scale, n_permutations=2000, rng=rng())[0] for scale in (1.0, 0.1, 1 / 3, 1e-9, 7e7)]
+    p = [
+        sign_flip_test(differences * scale, n_permutations=2000, rng=rng())[0] for scale in (1.0, 0.1, 1 / 3, 1e-9, 7e7)
+    ]
     assert len(set(p)) == 1
 
 

@@ -30,7 +30,9 @@ LABELS = st.lists(
 @given(LABELS)
 def test_slices_are_means_over_their_units_and_add_up(rows: list[tuple[float, str | None]]) -> None:
     result = result_from_values("mine", range(len(rows)), {"score": [value for value, _ in rows]})
-    found = slice_estimates(result, "score", {unit: {"confidence_level": label} for unit, (_, label) in enumerate(rows)})
+    found = slice_estimates(
+        result, "score", {unit: {"confidence_level": label} for unit, (_, label) in enumerate(rows)}
+    )
     for part in found:
         own = [value for value, label in rows if (label or "none") == part.value]
         known = [value for value in own if value == value]

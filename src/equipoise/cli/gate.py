@@ -60,7 +60,9 @@ so few units that no p could be small enough.
 )
 @click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
 @options.metric_option
-@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses.")
+@click.option(
+    "--confidence-level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses."
+)
 @click.option(
     "--n-permutations", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
 )

@@ -247,7 +247,9 @@ def _sure(estimate: Estimate, asked: Requirement, confidence_level: float) -> Ga
     metric, value, reach = estimate.metric, estimate.value, estimate.interval
     if not reach.known or reach.confidence_level != confidence_level:
         why = reach.reason or f"only one at {format_percent(reach.confidence_level)} is stored"
-        return GateCheck(False, f"{metric} has no {format_percent(confidence_level)} interval ({why})", "minimum", metric, value)
+        return GateCheck(
+            False, f"{metric} has no {format_percent(confidence_level)} interval ({why})", "minimum", metric, value
+        )
     end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
     passed, places = asked.holds(end), n_decimals(reach)
     sentence = (

@@ -142,7 +142,9 @@ class UnitGains:
         if asked.confidence_level <= 0.5 or blocks < 2:
             return float("nan")
         sd = float(found.error[0]) * sqrt(units)
-        beyond = detectable_difference(sd, units, confidence_level=2 * asked.confidence_level - 1, units_per_block=max(1.0, units / blocks))
+        beyond = detectable_difference(
+            sd, units, confidence_level=2 * asked.confidence_level - 1, units_per_block=max(1.0, units / blocks)
+        )
         return asked.margin + beyond.value
 
 
@@ -326,7 +328,11 @@ def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) 
     ours, theirs = (result.estimates[metric] for result in paired.results)
     gain = _gain(ours, theirs)
     found = compare(
-        list(paired.results), [metric], confidence_level=2 * asked.confidence_level - 1, n_permutations=asked.n_permutations, seed=asked.seed
+        list(paired.results),
+        [metric],
+        confidence_level=2 * asked.confidence_level - 1,
+        n_permutations=asked.n_permutations,
+        seed=asked.seed,
     ).contrasts[0]
     reach = found.interval
     if np.isnan(gain) or (not reach.known and found.reason):

@@ -232,7 +232,9 @@ def _measured(
     return table
 
 
-def _interval(point: float, resampled: Floats, shares: SubsampleFractions, count: int, confidence_level: float) -> Interval:
+def _interval(
+    point: float, resampled: Floats, shares: SubsampleFractions, count: int, confidence_level: float
+) -> Interval:
     reason = _refusal(point, resampled)
     if reason:
         return Interval.unknown(reason, confidence_level=confidence_level)

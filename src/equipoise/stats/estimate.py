@@ -145,7 +145,9 @@ def _intervals_of_corpus(
         )
         for metric, interval in zip(alike, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
-            found[metric.name] = Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
+            found[metric.name] = (
+                Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
+            )
     return found
 
 
@@ -362,7 +364,9 @@ def mean_and_deviation(
     """
     if not len(values):
         nan = float("nan")
-        return MeanAndDeviation(0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=confidence_level))
+        return MeanAndDeviation(
+            0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=confidence_level)
+        )
     interval = mean_intervals(
         values[:, None],
         clusters=clusters,

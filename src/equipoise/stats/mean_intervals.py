@@ -27,7 +27,9 @@ ROUNDING = 1e-12
 """Two figures nearer than this share of their size are equal."""
 
 
-def bca_limits(draws: ResamplingUnits, confidence_level: float, n_resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def bca_limits(
+    draws: ResamplingUnits, confidence_level: float, n_resamples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column."""
     from scipy.special import ndtr
 
@@ -257,7 +259,9 @@ def _effective_wilson(share: float, error: float, count: int, most: float, confi
     if 0.0 < share < 1.0:
         trials = min(most, share * (1.0 - share) / error**2) if error > 0.0 else most
     critical = t_critical(confidence_level, count - 1)
-    return wilson_interval(min(share * trials, trials), trials, confidence_level, critical=critical, method="wilson-effective")
+    return wilson_interval(
+        min(share * trials, trials), trials, confidence_level, critical=critical, method="wilson-effective"
+    )
 
 
 def bounds_per_metric(bounds: Sequence[Bounds] | None, figures: int) -> list[Bounds]:

@@ -114,14 +114,18 @@ class _Family:
         if seen.sd is None:
             return seen
         sd, size = seen.sd, seen.units_per_block
-        detectable = detectable_difference(sd, seen.n, confidence_level=1.0 - self.confidence_level(at, max(seen.n, 1)), units_per_block=size)
+        detectable = detectable_difference(
+            sd, seen.n, confidence_level=1.0 - self.confidence_level(at, max(seen.n, 1)), units_per_block=size
+        )
         # A single test at the whole level takes the fewest units that any correction could take.
         needed = units_needed(seen.difference, sd, confidence_level=1.0 - self.alpha, units_per_block=size)
         if needed.known and len(self.contrasts) > 1:
 
             def shows(n: int) -> bool:
                 confidence_level = 1.0 - self.confidence_level(at, n)
-                return detectable_difference(sd, n, confidence_level=confidence_level, units_per_block=size).value <= abs(seen.difference)
+                return detectable_difference(
+                    sd, n, confidence_level=confidence_level, units_per_block=size
+                ).value <= abs(seen.difference)
 
             needed = _fewest(shows, int(needed.value))
         return replace(seen, detectable=detectable, needed=needed)

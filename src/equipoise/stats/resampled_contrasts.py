@@ -167,7 +167,9 @@ def _from_resamples(difference: float, known: Floats, confidence_level: float) -
     return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
 
 
-def _from_parts(difference: float, resampled: Floats, joint: JointResamples, confidence_level: float) -> tuple[Interval, float]:
+def _from_parts(
+    difference: float, resampled: Floats, joint: JointResamples, confidence_level: float
+) -> tuple[Interval, float]:
     from scipy.special import stdtr
 
     error, degrees = subsampling_standard_error(resampled, joint.shares, joint.blocks)
@@ -213,11 +215,15 @@ def bootstrap_difference(
     (0.4, 'redrawn')
     """
     interval = t_interval(difference, root_mean_square(errors), degrees, confidence_level, method=METHOD)
-    extreme = np.count_nonzero(np.abs(errors) * small_sample_factor(degrees, confidence_level) >= abs(difference) - _SLACK)
+    extreme = np.count_nonzero(
+        np.abs(errors) * small_sample_factor(degrees, confidence_level) >= abs(difference) - _SLACK
+    )
     return interval, float((extreme + 1) / (len(errors) + 1))
 
 
-def t_difference(difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95) -> tuple[Interval, float]:
+def t_difference(
+    difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
+) -> tuple[Interval, float]:
     """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
 
     For errors that are no more than a sample of their size, already scaled to the whole data.

@@ -49,7 +49,8 @@ class Estimate:
             "unit": self.unit,
             "better": str(self.better),
             "value": _plain(self.value),
-            "interval": interval | {"unit": self.unit, "confidence_level": reach.confidence_level, "method": reach.method},
+            "interval": interval
+            | {"unit": self.unit, "confidence_level": reach.confidence_level, "method": reach.method},
             "n": self.n,
             "undefined": self.undefined,
             "chance": _plain(self.chance),

@@ -48,7 +48,9 @@ class SeedSummary:
         return f"{self.mean:.4g} ± {self.deviation:.2g} ({self.seeds} seeds)"
 
 
-def summarise_seeds(values: Sequence[float], *, confidence_level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)) -> SeedSummary:
+def summarise_seeds(
+    values: Sequence[float], *, confidence_level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)
+) -> SeedSummary:
     """Summarise the figures of one metric, one a seed.
 
     The interval speaks of seeds only: it says where the mean over all seeds lies on these units, not what
@@ -63,7 +65,9 @@ def summarise_seeds(values: Sequence[float], *, confidence_level: float = 0.95, 
     defined = np.array([value for value in given if not isnan(value)])
     undefined = len(given) - len(defined)
     if len(defined) == 0:
-        return SeedSummary(given, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined)
+        return SeedSummary(
+            given, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
+        )
     mean = float(defined.mean())
     if len(defined) == 1:
         return SeedSummary(given, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined)
@@ -158,4 +162,7 @@ def summarise_replicates(results: Sequence[Result], *, confidence_level: float =
                 f"{result.system} and {results[0].system} were not measured alike: {', '.join(odd)}",
                 hint="measure every seed with the same metrics",
             )
-    return {name: summarise_seeds([result[name].value for result in results], confidence_level=confidence_level) for name in names}
+    return {
+        name: summarise_seeds([result[name].value for result in results], confidence_level=confidence_level)
+        for name in names
+    }

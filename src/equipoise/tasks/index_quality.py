@@ -75,7 +75,12 @@ class IndexMeasurement:
         return Result(
             system=system,
             unit_ids=found.unit_ids,
-            estimates={**found.estimates, **slow.estimates, **_tail(waited, confidence_level), **self._rate(confidence_level)},
+            estimates={
+                **found.estimates,
+                **slow.estimates,
+                **_tail(waited, confidence_level),
+                **self._rate(confidence_level),
+            },
             per_unit={**found.per_unit, **slow.per_unit},
             settings={**found.settings, "k": self.k, "vectors": self.vectors},
         )

@@ -377,4 +377,6 @@ def nested_interval(
     if np.isin(known, (0.0, 1.0)).all():
         trials = min(trials, float(len(known)))
     hits = min(share * trials, trials)
-    return wilson_interval(hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}")
+    return wilson_interval(
+        hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}"
+    )

@@ -215,7 +215,11 @@ def evaluate_embedding(
         device=device,
         moved=_moved(embedded),
     )
-    options: dict[str, Any] = {"confidence_level": sure.confidence_level, "n_resamples": sure.n_resamples, "seed": sure.seed}
+    options: dict[str, Any] = {
+        "confidence_level": sure.confidence_level,
+        "n_resamples": sure.n_resamples,
+        "seed": sure.seed,
+    }
     result = reconstruction_result(found, system=system, clusters=clusters, **options)
     result = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
     told = tuple(each for each in result.findings if each.code != NO_RELATIVES)

@@ -51,7 +51,11 @@ def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: 
     (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
         compared = compare_results(
-            results, metrics=[metric], confidence_level=confidence_level, correction=CORRECTION, metric_objects={metric: known}
+            results,
+            metrics=[metric],
+            confidence_level=confidence_level,
+            correction=CORRECTION,
+            metric_objects={metric: known},
         )
     except EquipoiseError:  # what cannot be compared separates nobody
         return ()
@@ -138,9 +142,15 @@ def compare_on_composite(
     )
 
 
-def _composite_reach(own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
+def _composite_reach(
+    own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
+) -> Interval:
     lost = [each.blend.name for each in own.values() if isnan(each.value)]
-    return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level) if lost else spread.interval(value, confidence_level)
+    return (
+        Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
+        if lost
+        else spread.interval(value, confidence_level)
+    )
 
 
 def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
@@ -171,7 +181,9 @@ def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[st
     return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
 
 
-def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], confidence_level: float) -> dict[str, Any]:
+def _claims(
+    estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], confidence_level: float
+) -> dict[str, Any]:
     """What the errors allow to say of every pair, and of the order."""
     models = list(estimates)
     contrasts = [
@@ -197,7 +209,9 @@ def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapEr
     }
 
 
-def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, confidence_level: float) -> Contrast:
+def _contrast(
+    one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, confidence_level: float
+) -> Contrast:
     difference = one.value - other.value
     interval = spread.interval(difference, confidence_level)
     return Contrast(

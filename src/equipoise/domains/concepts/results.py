@@ -90,7 +90,9 @@ class ConceptEvaluation:
     def standings(self) -> tuple[ScoreComparison, ...]:
         """All models on every score."""
         return tuple(
-            compare_on_score({name: own.tasks[task] for name, own in self.scores.items()}, confidence_level=self.confidence_level)
+            compare_on_score(
+                {name: own.tasks[task] for name, own in self.scores.items()}, confidence_level=self.confidence_level
+            )
             for task in self.tasks
         )
 

@@ -293,7 +293,9 @@ class TaskScore:
         return self.estimate.value
 
 
-def score_task(observed: TaskEvidence, *, confidence_level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0) -> TaskScore:
+def score_task(
+    observed: TaskEvidence, *, confidence_level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0
+) -> TaskScore:
     """The blend of the observed parts, with its interval and its chance level.
 
     Parts that are figures of a space get the intervals of the same redraws as the blend.

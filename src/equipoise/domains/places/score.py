@@ -441,7 +441,14 @@ def _measured(
 def _by_user(result: Result, users: Ids, sure: Sure) -> Result:
     names, means = user_means(dict(result.per_unit), users)
     columns: dict[str, Floats] = {name: np.clip(column, 0.0, 1.0) for name, column in means.items()}
-    return result_from_values(result.system, names, columns, confidence_level=sure.confidence_level, n_resamples=sure.n_resamples, seed=sure.seed)
+    return result_from_values(
+        result.system,
+        names,
+        columns,
+        confidence_level=sure.confidence_level,
+        n_resamples=sure.n_resamples,
+        seed=sure.seed,
+    )
 
 
 def _slices(result: Result, columns: Mapping[str, Ids], sure: Sure) -> tuple[Slice, ...]:

@@ -341,7 +341,8 @@ def metric_by_dimension_chart(
         f"{metric} by dimension",
         _dimensions_sentence(metric, curves, chance),
         layers,
-        subtitle=f"Whiskers: {format_percent(confidence_level)} intervals." + ("" if chance is None else " Dashed: by chance."),
+        subtitle=f"Whiskers: {format_percent(confidence_level)} intervals."
+        + ("" if chance is None else " Dashed: by chance."),
         width=DIMENSIONS_WIDTH,
         height=DIMENSIONS_HEIGHT,
     )

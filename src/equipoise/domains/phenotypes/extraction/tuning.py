@@ -367,7 +367,9 @@ def _gathered(
 ) -> ExtractionTuning:
     comparison = None
     if len(tried) > 1:
-        comparison = compare([each.result for each in tried], confidence_level=settings.confidence_level, seed=settings.seed)
+        comparison = compare(
+            [each.result for each in tried], confidence_level=settings.confidence_level, seed=settings.seed
+        )
     found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
     return ExtractionTuning(
         models=tuple(tried),
