@@ -1,4 +1,4 @@
-"""Embedding: MiniLM, WordLlama and USE beside the libraries they come from, on the same weights and texts."""
+"""Embedding: MiniLM, WordLlama and USE compared with their original libraries, on the same weights and texts."""
 
 from __future__ import annotations
 

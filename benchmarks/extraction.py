@@ -1,4 +1,4 @@
-"""Extraction from our own notes: all chunks in one batch beside a call for each, and sweeps beside new runs.
+"""Extraction from the sample notes: all chunks in one batch or one call per chunk, and sweeps or new runs.
 
 What a document costs with the same model, the same chunks and the same predictions. The terms of the
 Human Phenotype Ontology are read before the clock starts.

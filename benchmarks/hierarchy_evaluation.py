@@ -1,4 +1,4 @@
-"""Evaluating an embedded hierarchy: all ranks of WordNet's nouns, beside the products and beside sorting.
+"""Evaluating an embedded hierarchy: all ranks of WordNet's nouns, compared with the products and with sorting.
 
 python -m benchmarks.hierarchy_evaluation                     all of it; trains the vectors first
 python -m benchmarks.hierarchy_evaluation --quick             verbs instead of nouns

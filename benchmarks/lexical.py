@@ -1,4 +1,4 @@
-"""BM25 and TF-IDF: building and asking, beside bm25s, rank_bm25 and scikit-learn; the same hits from all."""
+"""BM25 and TF-IDF: indexing and search, compared with bm25s, rank_bm25 and scikit-learn; all give the same hits."""
 
 from __future__ import annotations
 

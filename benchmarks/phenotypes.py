@@ -1,4 +1,4 @@
-"""Terms of the whole Human Phenotype Ontology: search beside the bare product and Chroma, build, near misses.
+"""Terms of the Human Phenotype Ontology: search compared with the matrix product and Chroma, build, near misses.
 
 There is a vector for each of the 58,995 labels, synonyms and definitions, made up near a plane; beside Chroma
 also those of USE, with the texts of our own cases as queries. The model only looks them up, so that nothing

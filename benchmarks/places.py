@@ -1,4 +1,4 @@
-"""Next places from logits: beside sorting in torch, beside one read of the array, and from a large file.
+"""Next places from logits: compared with sorting in torch, with one read of the array, and from a large file.
 
 One read is numpy's maximum of all, which takes one thread. Ours, where compiled=True asks for numba's kernel,
 takes all cores and is held against that in wall time; besides one thread against one in CPU time, and all

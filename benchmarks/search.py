@@ -1,4 +1,4 @@
-"""Exact nearest neighbours and full-depth ranks, beside the matrix product that they cannot do without.
+"""Exact nearest neighbours and full-depth ranks, compared with the matrix product that they need.
 
 python -m benchmarks.search              wall and CPU seconds of all, at 10k x 100k x 384
 python -m benchmarks.search --quick      a tenth of the queries and of the corpus

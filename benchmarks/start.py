@@ -1,4 +1,4 @@
-"""How long until something happens: the import, the help page, the first figure of a fresh process."""
+"""Start-up time: the import, the help page, the first score of a fresh process."""
 
 from __future__ import annotations
 
