@@ -95,7 +95,7 @@ class PointTargets:
 
         The tally holds the excess of ``columns``, grouped as ``owners`` groups ``items``.
         """
-        keys, _ = tally.places(owners, self.excess[items])
+        keys, _ = tally.keys_of(owners, self.excess[items])
         groups, members = np.unique(keys, return_inverse=True)
         own = tally.own
         place = np.minimum(np.searchsorted(groups, own), len(groups) - 1)

@@ -128,7 +128,7 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
         try:
-            above[items], tied[items] = count_above_and_tied(block, limit, own, refuse_nan=real)
+            above[items], tied[items] = count_above_and_tied(block, limit, own, check_nan=real)
         except NanScoreError as found:
             raise _no_number(part.start + found.row) from None
         if dropped.size:

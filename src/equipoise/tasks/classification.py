@@ -126,15 +126,15 @@ def classify(
         probabilities=probabilities,
         compiled=compiled,
     )
-    rows, placed = len(found.true), found.placed
+    rows, counts = len(found.true), found.counts
     ranking = found.ranking(None if unit_ids is None else unique_ids(unit_ids, rows))
     return ClassificationOutput(
         ranking=ranking,
-        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), placed.tied_top),
+        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), counts.tied_top),
         answerable=~np.isin(found.true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
         classes=found.classes,
-        confidence=placed.confidence,
-        target_probability=placed.target_probability,
+        confidence=counts.confidence,
+        target_probability=counts.target_probability,
     )
 
 

@@ -145,9 +145,9 @@ def _sums(found: TargetRanks, ties: Ties) -> Floats:
 
     Where scores are equal a place is not all there is to know, and each unit is asked what it earns.
     """
-    if found.placed.has_ties or found.classes > MAX_CACHED_CLASSES:
+    if found.counts.has_ties or found.classes > MAX_CACHED_CLASSES:
         return _earned(found.ranking().ordered(ties)).sum(axis=1)
-    times = np.bincount(found.placed.above)
+    times = np.bincount(found.counts.above)
     sums: Floats = (_earned_at(found.classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
