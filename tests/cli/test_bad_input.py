@@ -74,7 +74,7 @@ def test_one_bad_run_among_good_ones_leaves_nothing_behind(eq, folder: Path) -> 
         (("--cluster-by", "("), "is no regular expression"),
         (("--cluster-by", "zz"), "does not match the unit q00"),
         (("--cluster", "a.csv:x", "--cluster-by", "q"), "were both given"),
-        (("-o", "truth.qrels"), "is a file, where a folder should be"),
+        (("-o", "truth.qrels"), "is a file, not a folder"),
         (("--run", "sub/good.trec"), "would both be called good"),
         (
             ("--run", "..=good.trec"),

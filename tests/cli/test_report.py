@@ -76,7 +76,7 @@ def test_a_partial_run_is_reported_with_its_caution(eq: Eq, results: Path, folde
         (("truth.qrels",), "truth.qrels is a file"),
         (("results", "-o", "results"), "results is a folder"),
         (("results", "-o", "missing/report.html"), "there is no folder missing"),
-        (("results", "--charts", "truth.qrels"), "truth.qrels is a file, where a folder should be"),
+        (("results", "--charts", "truth.qrels"), "truth.qrels is a file, not a folder"),
         (("ours=results/runs",), "holds 3 runs, and ours can name only one"),
         (("results", "--primary", "nDGC@10"), "nDGC"),
         (("good=results/runs/bad", "results/runs/good"), "are both runs of good"),

@@ -16,8 +16,8 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, progress_bar
-from equipoise.cli.score import refuse_unwritable
 from equipoise.errors import ParameterError
+from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
     from equipoise.geometry.sharded_search import MapFunction
@@ -108,7 +108,7 @@ def index_quality(
     from equipoise.tasks import index_quality as task
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     given = _settings(settings)
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]

@@ -78,6 +78,18 @@ class NameType(NamedType, ABC):
         ]
 
 
+class ModelType(NameType):
+    """A model spec, such as ``minilm`` or ``bm25:``. It is resolved later, when the model is loaded."""
+
+    name = "model"
+
+    def known(self) -> Iterable[tuple[str, str]]:
+        """The models that ``eq ls models`` lists, with their titles."""
+        from equipoise.models.inventory import list_models
+
+        return ((model.spec, model.title) for model in list_models())
+
+
 class MetricType(NameType):
     """A metric, such as ``nDCG@10``."""
 

@@ -13,10 +13,11 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.score import catalogue_with
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def report(
     """See ``REPORT_HELP``."""
     if not runs:
         raise ParameterError("no run was named", hint="name a run directory: eq report results/ -o report.html")
-    refuse_unwritable(output, charts)
+    if charts is not None:
+        check_writable(charts)
+    check_writable(output, example="report.html")
     from equipoise.report.publish import STEPS, chart_note, write_report
 
     with out.progress(STEPS) as step:
@@ -114,17 +117,6 @@ def _named(word: str) -> tuple[str, str]:
     """
     name, equals, path = word.partition("=")
     return ("", word) if not equals or Path(word).exists() else (name, path)
-
-
-def refuse_unwritable(output: str, charts: str | None) -> None:
-    """Say before the work begins that the page or the charts could not be written."""
-    target = Path(output)
-    if charts is not None and Path(charts).is_file():
-        raise StoreError(f"{charts} is a file, where a folder should be", hint="name a folder for the charts")
-    if target.is_dir():
-        raise StoreError(f"{output} is a folder", hint=f"name a file in it: -o {target / 'report.html'}")
-    if not target.parent.is_dir():
-        raise StoreError(f"there is no folder {target.parent}", hint=f"make it first: mkdir -p {target.parent}")
 
 
 HELP = """

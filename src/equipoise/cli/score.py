@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
 from equipoise.cli.output import Output, Step, next_command, pass_output
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
@@ -23,6 +23,7 @@ from equipoise.report.findings import findings_section
 from equipoise.report.tables import score_part
 from equipoise.reproduce.report import emulation_notes
 from equipoise.runs.evaluate import evaluate
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import save_run
 
@@ -138,13 +139,6 @@ def _fingerprints(paths: Sequence[str]) -> dict[str, str | None]:
     return {path: file_sha256(file) if file.is_file() else None for path, file in files.items()}
 
 
-def refuse_unwritable(folder: str) -> None:
-    """Say before the work begins that the results could not be kept."""
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder with -o")
-
-
 def write_runs(runs: Sequence[tuple[Result, Manifest]], folder: str, step: Step) -> list[str]:
     """Write every run into a directory of its own beneath the folder."""
     written = []
@@ -202,7 +196,7 @@ def score(
     """See ``HELP``."""
     systems = _systems(runs, logits)
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     scorer = Scorer(reading, statistics, metrics, catalogue_with(plugins), like)
     with out.progress(len(systems) * (1 if output is None else 2)) as step:
         made = []

@@ -9,7 +9,7 @@ import pytest
 from equipoise.domains.concepts.charts import concept_charts
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.domains.concepts.store import refuse_unwritable
+from equipoise.runs.experiment import check_writable
 from equipoise.errors import StoreError
 from equipoise.runs.compare import compare
 from equipoise.runs.store import find_runs, load_run
@@ -63,8 +63,8 @@ def test_agreements_with_the_true_clusters_can_be_compared(found: tuple[ConceptE
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="nothing can be written to"):
-        refuse_unwritable(tmp_path / "taken" / "below")
+    with pytest.raises(StoreError, match="cannot be written"):
+        check_writable(tmp_path / "taken" / "below")
 
 
 def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation, Path]) -> None:
@@ -82,7 +82,7 @@ def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="is a file, where a folder should be"):
+    with pytest.raises(StoreError, match="is a file, not a folder"):
         evaluate_concepts(MODELS, output=tmp_path / "taken", tasks=["quality"], **QUICK)
 
 

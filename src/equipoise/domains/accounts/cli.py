@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -15,10 +14,10 @@ from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, progress_bar
-from equipoise.cli.score import refuse_unwritable
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.extras import install_command
+from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.charts import TreeCharts
@@ -243,7 +242,7 @@ def evaluate(
     from equipoise.domains.accounts.experiment import check_device, checked_settings, evaluate_tree
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     settings = {
         **judging,
         "embedders": embedders,
@@ -342,21 +341,6 @@ VECTORS = (".csv", ".csv.gz", ".npz")
 """What files of vectors are called."""
 
 
-def refuse_unwritable_file(file: Path, example: str) -> None:
-    """Say before the work begins that a file could not be kept."""
-    if file.is_dir():
-        raise StoreError(f"{file} is a folder", hint=f"name a file in it: {file / example}")
-    if not file.absolute().parent.is_dir():
-        raise StoreError(f"there is no folder {file.absolute().parent}", hint=f"make it first: mkdir -p {file.parent}")
-    try:
-        TemporaryFile(dir=file.absolute().parent).close()
-    except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror or error}",
-            hint=f"name a file in another folder: {example}",
-        ) from error
-
-
 def check_suffix(file: Path) -> None:
     """Vectors are kept in two forms; a name that promises another would hold one of these."""
     if not file.name.casefold().endswith(VECTORS):
@@ -425,7 +409,7 @@ def train(
     if geometry is not None and embedder is not None:
         raise ParameterError("--geometry and --embedder name two embedders", hint="leave out one of them")
     check_suffix(Path(output))
-    refuse_unwritable_file(Path(output), "account_vectors.csv")
+    check_writable(output, example="account_vectors.csv")
     name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
     chosen = training_config(**training) | ({} if rate is None else {"rate": rate})
     made = _Made(name, ({"train_on": relation} if name in TRAINED else {}) | chosen, device)
@@ -549,7 +533,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], seed: int, out
     from equipoise.domains.accounts.trees.sql import read_sql
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     settings: dict[str, Any] = {"embedders": EMBEDDERS, "rates": RATES, "seeds": seed, "seed": seed}
     tree = replace(read_sql(str(accounts()), business_id), source=f"the chart of accounts of {business_id}")
     with out.progress(len(checked_settings(GEOMETRY, dims, **settings).cells)) as step:
@@ -602,7 +586,7 @@ def plot(
 ) -> int:
     """See ``PLOT_HELP``."""
     file = Path(output)
-    _refuse_unwritable(file)
+    _check_chart_file(file)
     gallery = _gallery(Path(place), source, system, geometry)
     pictures = _chosen(gallery.pictures(), chart)
     _write(file, gallery, pictures)
@@ -657,8 +641,8 @@ def _chosen(pictures: list[Chart], chart: str | None) -> list[Chart]:
     return pictures if chart is None else [known[chart]]
 
 
-def _refuse_unwritable(file: Path) -> None:
-    """Say before the work begins that the picture could not be kept."""
+def _check_chart_file(file: Path) -> None:
+    """Raise before any work if the chart cannot be written."""
     if file.suffix.casefold() not in SUFFIXES:
         raise ParameterError(f"{file} has no ending that says what to draw", hint=f"it ends in {', '.join(SUFFIXES)}")
-    refuse_unwritable_file(file, "disk.html")
+    check_writable(file, example="disk.html")

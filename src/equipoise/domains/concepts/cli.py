@@ -65,18 +65,6 @@ DEFAULT_MODELS = ("minilm", "wordllama", "use")
 """Those that need no network; the ones that are installed are used where nobody names any."""
 
 
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
-
-
 class ConceptTaskParam(options.NameType):
     """A task, or the name of its score."""
 
@@ -93,7 +81,7 @@ class ConceptTaskParam(options.NameType):
 @click.option(
     "--models",
     cls=MultiValueOption,
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL ...",
     help="The models; see eq ls models. Without it, those that work here offline.",
 )
@@ -144,12 +132,11 @@ def run(
     """See ``HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
     from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
-    from equipoise.domains.concepts.store import refuse_unwritable
-    from equipoise.runs.experiment import exit_code
+    from equipoise.runs.experiment import check_writable, exit_code
     from equipoise.runs.progress import report_progress
 
     if output is not None:
-        refuse_unwritable(Path(output))
+        check_writable(output)
     weighed = _weights(weights)
     field = read_concept_set(data, scale=settings.pop("scale"))
     named = models or _here()

@@ -14,12 +14,12 @@ from equipoise.domains.concepts.concept_set import ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
-from equipoise.domains.concepts.store import refuse_unwritable
 from equipoise.domains.concepts.tasks import TASKS
 from equipoise.domains.concepts.uncertainty import RESAMPLES, score_task
 from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
 from equipoise.models.embedder import embedder
 from equipoise.models.resolve import resolve_models
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.bootstrap import checked_resamples, checked_seed
 from equipoise.stats.intervals import checked_level
@@ -69,7 +69,7 @@ def evaluate_concepts(
     failures: dict[str, EquipoiseError] = {}
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     total = len(named) * (len(chosen) + 1)
     with report_progress(folder, "concepts", total, command=command, step=progress) as tell:
         for name, model in named.items():

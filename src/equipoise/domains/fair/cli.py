@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,18 +70,6 @@ ABSENT_HELP = "A question whose answer the document lacks: stop, count a miss, o
 RESUME_NOTE = "the same command typed again computes only what is missing"
 
 
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
-
-
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
 matchers = options.names_in("equipoise.domains.fair.embedding_eval_matcher", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
@@ -115,7 +103,7 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
     "--models",
     cls=MultiValueOption,
     required=True,
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL ...",
     help="The models; see eq ls models.",
 )
@@ -180,13 +168,13 @@ def compare(
     """See ``HELP``."""
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import compare_models, prepare_comparison
-    from equipoise.domains.fair.model_outcome import refuse_unwritable
     from equipoise.domains.fair.questions import read_questions
     from equipoise.io.documents import read_documents
     from equipoise.models.resolve import resolve_models
+    from equipoise.runs.experiment import check_writable, is_json_file
 
     if output is not None:
-        refuse_unwritable(Path(output))
+        check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
     checked = checked_settings(chunkers=chunker_names, **settings)
     named = resolve_models(models)
     text, asked = read_documents(*documents), read_questions(fixture)

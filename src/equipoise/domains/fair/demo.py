@@ -51,12 +51,11 @@ BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
 def demo(out: Output, output: str, seed: int) -> int:
     """See ``HELP``."""
     from equipoise.domains.fair.experiment import compare_models
-    from equipoise.domains.fair.model_outcome import refuse_unwritable
     from equipoise.models.inventory import list_models
     from equipoise.models.resolve import resolve_models
-    from equipoise.runs.experiment import exit_code
+    from equipoise.runs.experiment import check_writable, exit_code
 
-    refuse_unwritable(Path(output))
+    check_writable(output)
     plan = _plan(seed)
     here = [each.spec for each in list_models() if each.spec in MODELS and each.works]
     models = resolve_models([*here, *LEXICAL_MODELS])

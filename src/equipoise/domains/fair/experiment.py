@@ -20,7 +20,6 @@ from equipoise.domains.fair.model_outcome import (
     job_fingerprint,
     load_result,
     question_slices,
-    refuse_unwritable,
     write_outcome,
 )
 from equipoise.domains.fair.plan import Plan
@@ -31,7 +30,7 @@ from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
-from equipoise.runs.experiment import RUNS, folder_names, is_json_file
+from equipoise.runs.experiment import RUNS, check_writable, folder_names, is_json_file
 from equipoise.runs.progress import report_progress
 from equipoise.stats.paired_tests import get_test
 from equipoise.stats.slices import slice_estimates
@@ -241,7 +240,7 @@ def compare_models(
     """Every model by the engine, then the claims; what is finished is written as soon as it is."""
     target = None if output is None else Path(output)
     if target is not None:
-        refuse_unwritable(target)
+        check_writable(target, example="results.json" if is_json_file(target) else None)
     runs = None if target is None or is_json_file(target) else target / RUNS
     paths = [None if runs is None else runs / folder for folder in folder_names(models).values()]
     cells = [Cell(name, model, cache, threads) for name, model in models.items()]

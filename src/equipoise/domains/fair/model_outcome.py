@@ -28,9 +28,9 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
-from equipoise.runs.experiment import RUNS, is_json_file
+from equipoise.runs.experiment import RUNS
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.run_directory import read_manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
@@ -182,20 +182,6 @@ VERSION = "fair comparison 3"
 
 _INPUTS = "all inputs of this comparison"
 _SETUP = "all inputs but the model"
-
-
-def refuse_unwritable(output: Path) -> None:
-    """Say before the work begins that the results could not be kept."""
-    if is_json_file(output):
-        if output.is_dir():
-            raise StoreError(f"{output} is a folder", hint="name a file, or leave .json out for a folder")
-        if not output.absolute().parent.is_dir():
-            raise StoreError(f"there is no folder {output.absolute().parent}", hint="make it first")
-    elif output.exists() and not output.is_dir():
-        raise StoreError(
-            f"{output} is a file, where a folder should be",
-            hint="name another folder, or a file that ends in .json",
-        )
 
 
 def job_fingerprint(plan: Plan, name: str, model_fingerprint: str) -> str:

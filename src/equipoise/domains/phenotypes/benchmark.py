@@ -51,12 +51,13 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import refuse_unwritable, write_run_of
+from equipoise.domains.phenotypes.store import write_run_of
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 
 if TYPE_CHECKING:
@@ -438,7 +439,7 @@ def _run(
     settings = BenchmarkConfig(**{**options, "modes": modes}).checked()
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(models)
     check_device_is_used(settings.device, named.values(), settings.reranker)
     bench = prepare_benchmark(cases, ontology, settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,18 +60,6 @@ def bounded_measures() -> list[str]:
     from equipoise.domains.phenotypes.ontology.similarity import MEASURES
 
     return [name for name, measure in MEASURES.items() if measure.bounded]
-
-
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
 
 
 @dataclass(frozen=True)
@@ -162,7 +150,7 @@ class BenchmarkOptions:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--model-name",
-        type=ModelName(),
+        type=options.ModelType(),
         multiple=True,
         metavar="MODEL",
         help="A model, such as use, minilm, tfidf: or sum:use+tfidf:; may be repeated.",

@@ -19,7 +19,6 @@ from equipoise.domains.phenotypes.cli import (
     open_or_build_indexes,
     threads_option,
 )
-from equipoise.domains.phenotypes.cli_benchmark import ModelName
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
@@ -337,7 +336,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
     "--model",
     "--model-name",
     "model",
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL",
     help="The model, such as use, tfidf: or sum:a+b.",
 )
@@ -492,7 +491,7 @@ extraction_tuning.json holds what to deploy, chunkers and mode included (eq phen
     "--model",
     "--model-name",
     "models",
-    type=ModelName(),
+    type=options.ModelType(),
     multiple=True,
     metavar="MODEL",
     help="A model, such as use, tfidf: or sum:a+b; may be repeated.",

@@ -7,7 +7,6 @@ visualizations/     the charts as PNG and SVG, where they can be drawn
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from equipoise.domains.phenotypes.scoring import failure_message
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
 from equipoise.runs.unit_table import json_text
@@ -29,16 +29,6 @@ RUNS, RESULTS, VISUALIZATIONS = "runs", "results.json", "visualizations"
 _PLAIN = re.compile(r"[\w.+,=@:-]+ \(\w+\)( > [\w.+,=@:-]+)?")
 """A model, a mode that is one word, and perhaps a judge: such names stay apart without their brackets."""
 _LONGEST = 100
-
-
-def refuse_unwritable(folder: Path) -> None:
-    """Say before the work begins that the results could not be kept."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file, where a folder should be", hint="choose another name")
-    # Nothing is made yet: a benchmark that is refused should leave no empty folder behind.
-    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise StoreError(f"{folder} cannot be written: {above} does not allow it", hint="choose another folder")
 
 
 def folder_of(system: str) -> str:
@@ -91,7 +81,7 @@ def write_run_of(folder: Path, outcome: TermSystemResult, bench: BenchmarkContex
 
 def write_benchmark(folder: Path, found: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
     """Everything of a benchmark; ``runs`` says whether the run directories are still to be written."""
-    refuse_unwritable(folder)
+    check_writable(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if runs:
         for outcome in found.outcomes:

@@ -17,8 +17,9 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.inputs import named_column, read_class_codes, read_column
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
-from equipoise.cli.score import Statistics, refuse_unwritable
+from equipoise.cli.score import Statistics
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, StoreError
+from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
     from equipoise.domains.places.demo import PlacesDemo
@@ -125,7 +126,7 @@ def score(
     """See ``HELP``."""
     given = ScoreInputs(**named)
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     if (logits is None) == (predictions is None):
         raise ParameterError(
             "there is nothing to score" if logits is None else "logits and predictions were both given",
@@ -396,7 +397,7 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
     from equipoise.domains.places.demo import PlacesDemo
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     found = PlacesDemo.of(users, days, places, seed=seed)
     _demo_show(out, found)
     if output is not None:

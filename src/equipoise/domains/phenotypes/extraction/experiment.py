@@ -47,13 +47,13 @@ from equipoise.domains.phenotypes.extraction.scoring import (
 )
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity
-from equipoise.domains.phenotypes.store import refuse_unwritable
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
@@ -219,7 +219,7 @@ def run_extraction(
     chosen = settings_of(settings if tuned is None else tuned.settings(settings))
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(model)
     if len(named) != 1:
         raise ParameterError(
@@ -312,7 +312,7 @@ RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 
 def write_extraction(folder: Path, found: ExtractionRun) -> Path:
     """Write everything; the results file comes last, so that whoever finds it finds the run as well."""
-    refuse_unwritable(folder)
+    check_writable(folder)
     gold, settings = found.gold, found.settings
     begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.seed)
     manifest = replace(

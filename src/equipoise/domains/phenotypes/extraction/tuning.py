@@ -26,7 +26,6 @@ from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
-from equipoise.domains.phenotypes.store import refuse_unwritable
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.splits import Fold
@@ -35,6 +34,7 @@ from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS
 from equipoise.stats.estimate import result_from_values
@@ -207,7 +207,7 @@ def tune_extraction(
     chosen = settings_of({**settings, "averaging": "macro"})
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
     parts = document_folds(gold, folds, chosen.seed)

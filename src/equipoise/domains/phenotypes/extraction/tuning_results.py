@@ -17,13 +17,14 @@ from equipoise.domains.phenotypes.extraction.config import (
     primary_metrics,
 )
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
-from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, folder_of, refuse_unwritable
+from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, folder_of
 from equipoise.errors import FormatError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.trust import spec_from_file
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
 from equipoise.runs.unit_table import json_text
@@ -248,7 +249,7 @@ class ExtractionTuning:
     def write(self, folder: str | Path) -> list[Path]:
         """Write a run a model, the record of the tuning, and the frontier where it can be drawn."""
         folder = Path(folder)
-        refuse_unwritable(folder)
+        check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for each in self.models:
             begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.seed)
