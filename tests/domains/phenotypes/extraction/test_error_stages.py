@@ -34,8 +34,8 @@ NOTE = "fits and a cold, no fever"
 
 
 @pytest.fixture
-def found(system: TermRetriever) -> Candidates:
-    return retrieve_candidates({"a": NOTE}, system, num_results=3)
+def found(retriever: TermRetriever) -> Candidates:
+    return retrieve_candidates({"a": NOTE}, retriever, num_results=3)
 
 
 def test_what_is_predicted_is_found(found: Candidates) -> None:
@@ -56,7 +56,7 @@ def test_a_term_that_no_chunk_leads_to_is_lost_in_retrieval_or_before(found: Can
     assert stage(found, Marked("T:99", spans=((0, 15),)), **choices) is LossStage.CHUNKING
 
 
-def test_each_choice_is_named_that_loses_a_term(system: TermRetriever, found: Candidates) -> None:
+def test_each_choice_is_named_that_loses_a_term(retriever: TermRetriever, found: Candidates) -> None:
     second = Marked(found.term_ids[found.terms[0, 1]])
     assert second.term not in {found.term_ids[term] for term in found.terms[:, 0]}
     low = {"chunk_threshold": -1.0}
@@ -64,7 +64,7 @@ def test_each_choice_is_named_that_loses_a_term(system: TermRetriever, found: Ca
     assert stage(found, second, num_results=3, top_term_only=True, **low) is LossStage.TOP_TERM
     assert stage(found, Marked("T:2"), num_results=3, chunk_threshold=1.1) is LossStage.THRESHOLD
     assert stage(found, Marked("T:2"), num_results=3, min_confidence=1.1, chunk_threshold=0.5) is LossStage.CONFIDENCE
-    overlapping = retrieve_candidates({"a": "febrile seizure"}, system, chunkers=[PhraseSplitter(2)], num_results=1)
+    overlapping = retrieve_candidates({"a": "febrile seizure"}, retriever, chunkers=[PhraseSplitter(2)], num_results=1)
     assert stage(overlapping, Marked("T:2"), num_results=1, chunk_threshold=0.5) is LossStage.OVERLAP
 
 
@@ -83,14 +83,14 @@ def test_the_best_candidate_is_shown(found: Candidates) -> None:
     top=st.booleans(),
 )
 def test_found_is_what_the_sets_hold(
-    toy_system: TermRetriever,
+    toy_retriever: TermRetriever,
     words: list[str],
     num_results: int,
     threshold: float,
     confidence: float,
     top: bool,
 ) -> None:
-    stored = retrieve_candidates({"a": ", ".join(words)}, toy_system, num_results=4)
+    stored = retrieve_candidates({"a": ", ".join(words)}, toy_retriever, num_results=4)
     predicted = predict(
         stored,
         num_results=num_results,

@@ -136,8 +136,8 @@ def test_candidates_come_back_from_arrays_as_they_were(found: Candidates) -> Non
     assert (again.chunkers, again.system) == (found.chunkers, found.system)
 
 
-def test_candidates_are_stored_and_read(system: TermRetriever, tmp_path: Path) -> None:
-    found = retrieve_candidates({"ä": "Kein Fieber", "b": ""}, system, num_results=3)
+def test_candidates_are_stored_and_read(retriever: TermRetriever, tmp_path: Path) -> None:
+    found = retrieve_candidates({"ä": "Kein Fieber", "b": ""}, retriever, num_results=3)
     found.save(tmp_path / "found.npz")
     again = Candidates.load(tmp_path / "found.npz")
     assert predict(again, num_results=3).found == predict(found, num_results=3).found
@@ -147,9 +147,9 @@ def test_candidates_are_stored_and_read(system: TermRetriever, tmp_path: Path) -
         Candidates.load(tmp_path / "other.npz")
 
 
-def test_a_note_is_read_with_its_assertions(system: TermRetriever) -> None:
+def test_a_note_is_read_with_its_assertions(retriever: TermRetriever) -> None:
     note = "He has fits and short stature, but no fever. His mother has a cough."
-    (extracted,) = predict(retrieve_candidates({"note": note}, system, num_results=3), num_results=3).found
+    (extracted,) = predict(retrieve_candidates({"note": note}, retriever, num_results=3), num_results=3).found
     assert {(each.term, str(each.assertion)) for each in extracted} >= {
         ("T:2", "affirmed"),
         ("T:4", "affirmed"),
@@ -160,14 +160,14 @@ def test_a_note_is_read_with_its_assertions(system: TermRetriever) -> None:
     assert [note[start:end] for start, end in fever.spans] == ["fever"]
 
 
-def test_of_overlapping_phrases_the_best_is_evidence(system: TermRetriever) -> None:
+def test_of_overlapping_phrases_the_best_is_evidence(retriever: TermRetriever) -> None:
     note = "short stature since birth"
-    found = retrieve_candidates({"note": note}, system, chunkers=[PhraseSplitter(3)], num_results=1)
+    found = retrieve_candidates({"note": note}, retriever, chunkers=[PhraseSplitter(3)], num_results=1)
     (extracted,) = predict(found, num_results=1, chunk_threshold=0.9).found
     assert [(each.term, each.spans) for each in extracted] == [("T:4", ((0, 13),))]
 
 
-def test_all_chunks_are_searched_at_once_and_equal_texts_together(system: TermRetriever) -> None:
+def test_all_chunks_are_searched_at_once_and_equal_texts_together(retriever: TermRetriever) -> None:
     asked: list[list[str]] = []
 
     class Watched(TermRetriever):
@@ -175,43 +175,43 @@ def test_all_chunks_are_searched_at_once_and_equal_texts_together(system: TermRe
             asked.append(list(queries))  # type: ignore[call-overload]
             return super().search(asked[-1], k)
 
-    watched = Watched("tfidf:", system.ontology)
+    watched = Watched("tfidf:", retriever.ontology)
     found = retrieve_candidates({"a": "fever. cough", "b": "cough. fever"}, watched, num_results=2)
     assert asked == [["fever", "cough"]]
     assert [chunk.text for chunk in found.chunks] == ["fever", "cough", "cough", "fever"]
     assert np.array_equal(found.scores[0], found.scores[3])
 
 
-def test_batched_candidates_equal_those_of_each_chunk_alone(system: TermRetriever) -> None:
-    found = retrieve_candidates({"a": "fits, coughing; small size", "b": "pyrexia"}, system, num_results=4)
+def test_batched_candidates_equal_those_of_each_chunk_alone(retriever: TermRetriever) -> None:
+    found = retrieve_candidates({"a": "fits, coughing; small size", "b": "pyrexia"}, retriever, num_results=4)
     for row, chunk in enumerate(found.chunks):
-        alone = system.search([chunk.text], 4)
+        alone = retriever.search([chunk.text], 4)
         assert [found.term_ids[term] for term in found.terms[row]] == [
-            system.ontology.ids[term] for term in alone.terms[0]
+            retriever.ontology.ids[term] for term in alone.terms[0]
         ]
         np.testing.assert_allclose(found.scores[row], alone.scores[0], atol=5.1e-7)
 
 
-def test_a_sum_of_cosines_scores_one_for_the_label_itself(system: TermRetriever) -> None:
-    both = TermRetriever("sum:hash+tfidf:", system.ontology)
+def test_a_sum_of_cosines_scores_one_for_the_label_itself(retriever: TermRetriever) -> None:
+    both = TermRetriever("sum:hash+tfidf:", retriever.ontology)
     assert retrieve_candidates({"a": "Fever"}, both, num_results=1).scores[0, 0] == pytest.approx(1.0)
 
 
-def test_marked_spans_can_be_searched_instead_of_chunks(system: TermRetriever) -> None:
+def test_marked_spans_can_be_searched_instead_of_chunks(retriever: TermRetriever) -> None:
     documents = [ClinicalText("a", "fever or cough")]
-    chunks = retrieve_candidates(documents, system, num_results=1).chunks[1:]
-    found = retrieve_for_spans(documents, chunks, system, num_results=1)
+    chunks = retrieve_candidates(documents, retriever, num_results=1).chunks[1:]
+    found = retrieve_for_spans(documents, chunks, retriever, num_results=1)
     assert [chunk.text for chunk in found.chunks] == ["cough"]
     assert found.term_ids == ("T:6",)
 
 
-def test_documents_without_chunks_hold_nothing(system: TermRetriever) -> None:
-    predicted = predict(retrieve_candidates({"a": "", "b": "..."}, system, num_results=2), num_results=2)
+def test_documents_without_chunks_hold_nothing(retriever: TermRetriever) -> None:
+    predicted = predict(retrieve_candidates({"a": "", "b": "..."}, retriever, num_results=2), num_results=2)
     assert predicted.sets() == {"a": [], "b": []}
 
 
-def test_more_results_than_were_stored_are_refused(system: TermRetriever) -> None:
-    found = retrieve_candidates({"a": "fever"}, system, num_results=2)
+def test_more_results_than_were_stored_are_refused(retriever: TermRetriever) -> None:
+    found = retrieve_candidates({"a": "fever"}, retriever, num_results=2)
     with pytest.raises(ParameterError, match="2 candidates a chunk are stored"):
         predict(found, num_results=3)
     with pytest.raises(ParameterError, match="no number"):
@@ -227,9 +227,9 @@ class _Inexact(TermRetriever):
         return TermHits(found.terms, found.scores + off, found.component)
 
 
-def test_a_perfect_match_passes_a_threshold_of_one(system: TermRetriever) -> None:
+def test_a_perfect_match_passes_a_threshold_of_one(retriever: TermRetriever) -> None:
     text = "Fever. Cough. Seizure. Short stature."
-    found = retrieve_candidates({"a": text}, _Inexact("tfidf:", system.ontology), num_results=3)
+    found = retrieve_candidates({"a": text}, _Inexact("tfidf:", retriever.ontology), num_results=3)
     assert found.scores.max() == 1.0
     (terms,) = predict(found, num_results=1, chunk_threshold=1.0, min_confidence=1.0).found
     assert len(terms) == 4
