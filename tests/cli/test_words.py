@@ -47,11 +47,11 @@ def test_a_group_alone_shows_its_help(eq, group: str) -> None:
 
 def test_other_names_of_metrics_are_listed_on_a_narrow_terminal_too(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert "(too narrow for: also read as; -v lists them" in eq("ls", "metrics").stdout
+    assert "(too narrow for: aliases; -v lists them" in eq("ls", "metrics").stdout
     printed = eq("ls", "metrics", "-v").stdout
     for metric in builtin():
         for name in metric.aliases:
-            assert name in printed.split("Also read as")[1]
+            assert name in printed.split("Aliases")[1]
 
 
 def test_the_version_is_printed(eq) -> None:
@@ -94,7 +94,7 @@ def test_the_page_of_a_metric_works_an_example(eq) -> None:
     assert printed.startswith("MAP@5  mean average precision\n")
     assert "ranked a* b c d* e*, the starred ones relevant: MAP@5 = 0.7000" in printed
     assert "one relevant item, at rank 3 of 100: MAP@5 = 0.3333" in printed
-    for fact in ("formula", "range", "undefined", "ties", "chance", "also read as", "source"):
+    for fact in ("formula", "range", "undefined", "ties", "chance", "aliases", "source"):
         assert re.search(rf"^{fact}  ", printed, re.MULTILINE), fact
 
 

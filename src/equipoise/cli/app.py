@@ -21,17 +21,17 @@ from equipoise.errors import MissingExtraError, UnknownNameError
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """Where a command lives, as ``module:name``, and what the list of commands says of it."""
+    """A command as ``module:name``, and its summary in the list of commands."""
 
     target: str
     summary: str
 
 
 class SuggestingGroup(click.Group):
-    """A group that answers a mistyped command with the nearest one it has, and none with its help."""
+    """A group that suggests the nearest command for an unknown one, and shows its help without a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help where no command is named: newer versions of click would call that an error."""
+        """Show the help if there is no command. Newer versions of click raise an error instead."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
@@ -40,7 +40,7 @@ class SuggestingGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names."""
+        """The command with the name of the first argument."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             known = self.list_commands(ctx)
@@ -49,7 +49,7 @@ class SuggestingGroup(click.Group):
 
 
 class LazyGroup(SuggestingGroup):
-    """A group whose commands are named in a table; help reads the table and imports nothing."""
+    """A group whose commands are listed in a table. The help reads the table and imports no command."""
 
     def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -60,7 +60,7 @@ class LazyGroup(SuggestingGroup):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command, if there is one of that name."""
+        """Import the command, if it exists."""
         entry = self.entries.get(cmd_name)
         if entry is None:
             return None
@@ -77,34 +77,32 @@ class LazyGroup(SuggestingGroup):
 NAMES = ("eq", "equipoise")
 
 COMMANDS = {
-    "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits: each figure with how sure it is."),
-    "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems: who leads, and can the data tell?"),
-    "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on a document of your own."),
-    "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models, beside their baselines."),
+    "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits, with confidence intervals."),
+    "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
+    "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
+    "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
     "accounts": CommandEntry(
-        "equipoise.domains.accounts.cli:accounts", "Embed a chart of accounts, or any tree, and judge it."
+        "equipoise.domains.accounts.cli:accounts", "Embed a chart of accounts or another tree, and evaluate it."
     ),
     "phenotypes": CommandEntry(
-        "equipoise.domains.phenotypes.cli:phenotypes", "Find clinical terms, and compare what finds them."
+        "equipoise.domains.phenotypes.cli:phenotypes", "Find phenotype terms in text, and compare models."
     ),
-    "concepts": CommandEntry(
-        "equipoise.domains.concepts.cli:concepts", "See what a model knows of a field, in five scores."
-    ),
-    "report": CommandEntry("equipoise.cli.report:report", "Make one page of results that opens from disk."),
-    "audit": CommandEntry("equipoise.audit.cli:audit", "Find figures in a published table that cannot be."),
+    "concepts": CommandEntry("equipoise.domains.concepts.cli:concepts", "Score sentence models on a concept set."),
+    "report": CommandEntry("equipoise.cli.report:report", "Write an HTML report of results."),
+    "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
-    "why": CommandEntry("equipoise.reproduce.cli:why", "Say why two libraries print different figures for one run."),
-    "view": CommandEntry("equipoise.view.cli:view", "Look at all results in a browser, live while one is running."),
-    "export": CommandEntry("equipoise.cli.report:export", "Take results with you: LaTeX, Markdown, CSV, a model card."),
-    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare systems on data that comes with the program."),
-    "embed": CommandEntry("equipoise.cli.embed:embed", "Embed the texts of a file; nothing is embedded twice."),
+    "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
+    "view": CommandEntry("equipoise.view.cli:view", "Show all results in a browser."),
+    "export": CommandEntry("equipoise.cli.report:export", "Export results as LaTeX, Markdown, CSV or a model card."),
+    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare models on the sample data."),
+    "embed": CommandEntry("equipoise.cli.embed:embed", "Embed the texts of a file, with a cache."),
     "index-quality": CommandEntry(
-        "equipoise.cli.index_quality:index_quality", "Measure what a vector index loses, and how fast it is."
+        "equipoise.cli.index_quality:index_quality", "Measure recall and speed of a vector index."
     ),
-    "cache": CommandEntry("equipoise.cli.cache:cache", "Show or shrink the cache of vectors."),
+    "cache": CommandEntry("equipoise.cli.cache:cache", "Show or prune the vector cache."),
     "ls": CommandEntry("equipoise.cli.ls:ls", "List models, metrics, checks or tests."),
     "explain": CommandEntry("equipoise.cli.explain:explain", "Explain a metric, a test or a code such as EQ301."),
-    "doctor": CommandEntry("equipoise.cli.doctor:doctor", "Show what is installed here and what is missing."),
+    "doctor": CommandEntry("equipoise.cli.doctor:doctor", "Show installed and missing packages."),
     "completion": CommandEntry("equipoise.cli.app:completion", "Print the completion script of a shell."),
 }
 
@@ -122,15 +120,15 @@ with failed units, 4 an extra, credential or device is missing, 130 interrupted.
 
 
 class App(LazyGroup):
-    """The whole command line; whatever goes wrong becomes a sentence and an exit code."""
+    """The whole command line. Every exception becomes a message and an exit code."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run, report, and leave with the exit code."""
+        """Run the command, report errors, and exit with the exit code."""
         words = args[0] if args else options.get("args")
         words = list(sys.argv[1:] if words is None else words)
         name = options.get("prog_name") or _program_name()
         out = Output.of_words(words)
-        _escape_what_cannot_be_printed()
+        _escape_unprintable()
         try:
             _answer_completion(self, name)
             code = self._run(words, name, out)
@@ -140,7 +138,7 @@ class App(LazyGroup):
         sys.exit(code)
 
     def _run(self, words: list[str], name: str, out: Output) -> int:
-        # click's own main would end a broken pipe with 1, which here means that a gate failed.
+        # The main function of click exits with 1 on a broken pipe. Here 1 means that a gate failed.
         try:
             with self.make_context(name, words, obj=out) as context:
                 code = self.invoke(context)
@@ -150,30 +148,30 @@ class App(LazyGroup):
 
 
 def _answer_completion(program: click.Command, name: str) -> None:
-    """Print what a shell could complete, and leave, if a shell is asking."""
+    """Print completions and exit, if a shell requests them."""
     variable = f"_{name.upper()}_COMPLETE"
-    asked = os.environ.get(variable)
-    if asked:
+    instruction = os.environ.get(variable)
+    if instruction:
         from click.shell_completion import shell_complete
 
-        sys.exit(shell_complete(program, {}, name, variable, asked))
+        sys.exit(shell_complete(program, {}, name, variable, instruction))
 
 
 def _program_name() -> str:
-    """The name that was typed, if it is one of ours: ``python -m equipoise`` is ``eq`` as well."""
+    """``eq`` or ``equipoise``, as called; ``eq`` for ``python -m equipoise``."""
     name = os.path.basename(sys.argv[0]).removesuffix(".exe")
     return name if name in NAMES else NAMES[0]
 
 
-def _escape_what_cannot_be_printed() -> None:
-    """A file name that the terminal cannot show is no reason to fail."""
+def _escape_unprintable() -> None:
+    """Escape characters that the encoding of the terminal does not contain, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _print_version(ctx: click.Context, parameter: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         from equipoise import __version__
 
         sys.stdout.write(f"equipoise {__version__}\n")
@@ -204,7 +202,7 @@ def cli(ctx: click.Context) -> None:
         sys.stdout.write(f"{ctx.get_help()}\n")
 
 
-# ``eq completion``: the script that teaches a shell to complete our commands, options and metrics.
+# ``eq completion``: a shell script that completes commands, options and metrics.
 
 COMPLETION_HELP = """
 \b
@@ -229,12 +227,12 @@ def completion(ctx: click.Context, out: Output, shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise MissingExtraError(f"this version of click completes nothing in {shell}", hint="pip install -U click")
+        raise MissingExtraError(f"this version of click has no completion for {shell}", hint="pip install -U click")
     root = ctx.find_root()
     name = root.info_name or "eq"
-    made = kind(root.command, {}, name, f"_{name.upper()}_COMPLETE")
-    # click's own source() starts a shell to learn its version; the script itself needs no such thing.
-    script = made.source_template % made.source_vars()
+    completer = kind(root.command, {}, name, f"_{name.upper()}_COMPLETE")
+    # source() of click starts a shell to read its version. The script does not need it.
+    script = completer.source_template % completer.source_vars()
     if out.json:
         out.data({"shell": shell, "script": script})
     else:

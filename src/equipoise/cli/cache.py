@@ -1,4 +1,4 @@
-"""``eq cache``: how much the vector cache holds, where it lies, and making it smaller."""
+"""``eq cache``: size, pruning and path of the vector cache."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ HELP = """
   eq cache size
   eq cache prune --to 2GB
 
-Vectors that were computed once are kept and never computed again. EQUIPOISE_CACHE names
-another folder for them, or is "off" for none, and EQUIPOISE_CACHE_BYTES another bound, such
-as 50GB.
+Computed vectors are cached and reused. EQUIPOISE_CACHE sets another folder, or "off" for no
+cache, and EQUIPOISE_CACHE_BYTES another maximum size, such as 50GB.
 """
 
 SIZE_HELP = """
@@ -29,7 +28,7 @@ SIZE_HELP = """
   eq cache size
   eq cache size --json
 
-Show how many vectors are kept for each model, and how much room they take.
+Show the number of cached vectors per model, and their size.
 """
 
 PRUNE_HELP = """
@@ -37,8 +36,8 @@ PRUNE_HELP = """
   eq cache prune --to 2GB
   eq cache prune --all
 
-Drop the vectors that were not used for longest, until the file is no larger than this.
-Without --to, it is made to fit its bound.
+Remove the least recently used vectors, until the file is no larger than this.
+The default of --to is the maximum size of the cache.
 """
 
 PATH_HELP = """
@@ -46,78 +45,78 @@ PATH_HELP = """
   eq cache path
   eq cache path --json
 
-Print where the cache lies.
+Print the path of the cache.
 """
 
 
-@click.group(cls=SuggestingGroup, help=HELP, short_help="Look after the vector cache.")
+@click.group(cls=SuggestingGroup, help=HELP, short_help="Show or prune the vector cache.")
 def cache() -> None:
     """See ``HELP``."""
 
 
-@cache.command(help=SIZE_HELP, short_help="Show what is kept.")
+@cache.command(help=SIZE_HELP, short_help="Show its size.")
 @options.output_options
 @pass_output
 def size(out: Output) -> None:
     """See ``SIZE_HELP``."""
-    with VectorCache() as kept:
-        found = _measured(kept)
+    with VectorCache() as vector_cache:
+        usage = _measure(vector_cache)
     if out.json:
-        out.data({"path": str(kept.path), **asdict(found)})
+        out.data({"path": str(vector_cache.path), **asdict(usage)})
         return
-    if found.spaces:
+    if usage.spaces:
         out.show(
             TerminalTable(
                 [
-                    ReportColumn("model", [each.name or each.identity for each in found.spaces], shortens="middle"),
-                    ReportColumn("used as", [each.variant for each in found.spaces], rank=1, shortens="end"),
-                    ReportColumn("vectors", [f"{each.vectors:,}" for each in found.spaces], right=True),
-                    ReportColumn("size", [format_bytes(each.bytes) for each in found.spaces], right=True),
+                    ReportColumn("model", [space.name or space.identity for space in usage.spaces], shortens="middle"),
+                    ReportColumn("used as", [space.variant for space in usage.spaces], rank=1, shortens="end"),
+                    ReportColumn("vectors", [f"{space.vectors:,}" for space in usage.spaces], right=True),
+                    ReportColumn("size", [format_bytes(space.bytes) for space in usage.spaces], right=True),
                 ]
             )
         )
     out.text(
-        f"{found.vectors:,} vectors, {format_bytes(sum(each.bytes for each in found.spaces))}; the file takes"
-        f" {format_bytes(found.file_bytes)} of at most {format_bytes(found.max_bytes)}: {kept.path}"
+        f"{usage.vectors:,} vectors, {format_bytes(sum(space.bytes for space in usage.spaces))}; the file takes"
+        f" {format_bytes(usage.file_bytes)} of at most {format_bytes(usage.max_bytes)}: {vector_cache.path}"
     )
 
 
 @cache.command(help=PRUNE_HELP, short_help="Make it smaller.")
-@click.option("--to", metavar="SIZE", help="How large it may stay, such as 2GB.")
-@click.option("--all", "everything", is_flag=True, help="Drop every vector.")
+@click.option("--to", metavar="SIZE", help="The size to prune to, such as 2GB.")
+@click.option("--all", "everything", is_flag=True, help="Remove all vectors.")
 @options.output_options
 @pass_output
 def prune(out: Output, to: str | None, everything: bool) -> None:
     """See ``PRUNE_HELP``."""
     if to is not None and everything:
         raise ParameterError("--to and --all were both given", hint="keep one of them")
-    with VectorCache() as kept:
-        bound = 0 if everything else kept.max_bytes if to is None else parse_bytes(to)
-        dropped = kept.prune(bound) if kept.path.exists() else 0
-        found = _measured(kept)
+    with VectorCache() as vector_cache:
+        bound = 0 if everything else vector_cache.max_bytes if to is None else parse_bytes(to)
+        dropped = vector_cache.prune(bound) if vector_cache.path.exists() else 0
+        usage = _measure(vector_cache)
     if out.json:
-        out.data({"path": str(kept.path), "dropped": dropped, **asdict(found)})
+        out.data({"path": str(vector_cache.path), "dropped": dropped, **asdict(usage)})
     else:
-        out.text(f"dropped {dropped:,} vectors; {found.vectors:,} stay, {format_bytes(found.file_bytes)}")
+        out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
 
 
-@cache.command(help=PATH_HELP, short_help="Print where it lies.")
+@cache.command(help=PATH_HELP, short_help="Print its path.")
 @options.output_options
 @pass_output
 def path(out: Output) -> None:
     """See ``PATH_HELP``."""
-    kept = VectorCache()
+    vector_cache = VectorCache()
     if out.json:
-        out.data({"path": str(kept.path), "exists": kept.path.exists()})
+        out.data({"path": str(vector_cache.path), "exists": vector_cache.path.exists()})
     else:
-        out.text(str(kept.path))
+        out.text(str(vector_cache.path))
 
 
-def _measured(kept: VectorCache) -> CacheSize:
-    """How much there is; looking does not make a file, and a file that cannot be used is an error."""
-    if not kept.path.exists():
-        return CacheSize(0, 0, kept.max_bytes)
-    found = kept.size()
-    for trouble in kept.troubles:
+def _measure(vector_cache: VectorCache) -> CacheSize:
+    """The size of the cache. No file is created; an unusable file is an error."""
+    if not vector_cache.path.exists():
+        return CacheSize(0, 0, vector_cache.max_bytes)
+    usage = vector_cache.size()
+    for trouble in vector_cache.troubles:
         raise StoreError(f"{trouble.subject}: {trouble.message}", hint=trouble.hint)
-    return found
+    return usage

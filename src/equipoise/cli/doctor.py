@@ -1,4 +1,4 @@
-"""``eq doctor``: what is installed here, what is missing, and whether results can be kept."""
+"""``eq doctor``: installed and missing packages, threads, memory, devices, and the cache folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HELP = """
   eq doctor
   eq doctor --deep --json
 
-Show versions, optional engines with the line that installs them, threads, memory, devices
-and whether the cache folder can be written. --deep imports the engines to look at devices.
+Show versions, optional packages with the command that installs them, threads, memory, devices
+and whether the cache folder is writable. --deep imports torch to list its devices.
 """
 
 CORE = ("numpy", "scipy", "click", "rich", "array-api-compat", "jinja2")
@@ -58,22 +58,22 @@ EXTRAS = {
     "starlette": ("starlette", "view"),
     "uvicorn": ("uvicorn", "view"),
 }
-"""The module of every optional package, and the extra that brings it."""
+"""The module of every optional package, and the extra that installs it."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorItem:
-    """One thing that was looked at: ``ok``, ``absent`` (an option) or ``bad`` (needed)."""
+    """One checked item: ``ok``, ``absent`` (optional) or ``bad`` (required)."""
 
     what: str
     state: str
     detail: str
 
 
-@click.command(help=HELP, short_help="Show what is installed here.")
-@click.option("--deep", is_flag=True, help="Import the engines, to see their devices.")
+@click.command(help=HELP, short_help="Show installed and missing packages.")
+@click.option("--deep", is_flag=True, help="Import torch to list its devices.")
 @options.output_options
 @pass_output
 def doctor(out: Output, deep: bool) -> int:
@@ -116,13 +116,13 @@ def _core(package: str) -> DoctorItem:
 def _extra(package: str, module: str, extra: str) -> DoctorItem:
     if find_spec(module) is None:
         return DoctorItem(package, "absent", install_command(extra))
-    return DoctorItem(package, "ok", _installed(package) or "of unknown version")
+    return DoctorItem(package, "ok", _installed(package) or "unknown version")
 
 
 def _threads() -> str:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
-    return f"{count} cores to use; {', '.join(given) or 'no limit set'}"
+    limits = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
+    return f"{count} usable cores; {', '.join(limits) or 'no limit set'}"
 
 
 def _memory() -> str:
@@ -137,20 +137,20 @@ def _device(deep: bool) -> str:
     if find_spec("torch") is None:
         return "cpu (torch is not installed)"
     if not deep:
-        return "torch is installed; --deep looks for its devices"
+        return "torch is installed; --deep lists its devices"
     import torch
 
     if torch.cuda.is_available():
-        return ", ".join(torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count()))
+        return ", ".join(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _cache() -> DoctorItem:
-    """Whether the cache folder, or the nearest folder above it that exists, can be written."""
+    """Whether the cache folder, or its nearest existing parent, is writable."""
     from equipoise.models.cache import cache_folder
 
     folder = cache_folder()
-    nearest = next(each for each in (folder, *folder.parents) if each.exists())
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK):
-        return DoctorItem("cache", "ok", f"{folder} can be written")
-    return DoctorItem("cache", "absent", f"{folder} cannot be written; set EQUIPOISE_CACHE to a folder that can")
+        return DoctorItem("cache", "ok", f"{folder} is writable")
+    return DoctorItem("cache", "absent", f"{folder} is not writable; set EQUIPOISE_CACHE to another folder")

@@ -1,4 +1,4 @@
-"""``eq embed``: texts in, a file of vectors out."""
+"""``eq embed``: embed the texts of a file, and write the vectors."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ HELP = """
   eq embed texts.txt --model minilm -o vectors.npz
   eq embed corpus.jsonl --model openai:text-embedding-3-small -o vectors.npz
 
-Embed the texts of a file: one a line, or a column of a JSONL, JSON, CSV, TSV or parquet file;
-"-" is standard input. Rows with "_id", "title" and "text" are embedded with their titles.
-The output is an .npz file, which is a model in its turn (vectors:FILE): it holds "vectors",
-"ids" where the texts have ids, and "texts" where all differ and 256 MiB are enough for them;
-or it is an .npy file. Vectors are kept in a cache: the same command typed again embeds
-nothing, and after an interruption it goes on where it was. eq ls models lists the models.
+Embed the texts of a file: one text per line, or a column of a JSONL, JSON, CSV, TSV or parquet
+file; "-" is standard input. Rows with "_id", "title" and "text" are embedded with their titles.
+The output is an .npy file or an .npz file. An .npz file can be used as a model (vectors:FILE): it
+holds "vectors", "ids" if the texts have ids, and "texts" if they are unique and take at most
+256 MiB. Vectors are cached: repeating the command embeds nothing, and after an interruption it
+resumes. eq ls models lists the models.
 """
 
 
 def roles() -> list[str]:
-    """What a text can be embedded as."""
+    """The roles of a text: query or document."""
     from equipoise.types import Role
 
     return list(Role)
@@ -47,20 +47,20 @@ def roles() -> list[str]:
 @click.command(help=HELP, short_help="Embed the texts of a file.")
 @click.argument("texts", metavar="FILE")
 @click.option("--model", required=True, metavar="MODEL", help="The model, such as minilm or st:NAME.")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where the vectors go: .npz or .npy.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The file to write: .npz or .npy.")
 @click.option(
     "--role",
     type=options.ChoiceWithHint("role", roles),
     default="document",
     show_default=True,
-    help="What the texts are; it chooses the model's prompt.",
+    help="The role of the texts, which selects the model's prompt.",
 )
-@click.option("--column", metavar="NAME", help="The column that holds the texts.")
-@click.option("--id-column", metavar="NAME", help="The column that holds their ids.")
-@click.option("--skip-blank", is_flag=True, help="Leave blank texts out.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a process.")
+@click.option("--column", metavar="NAME", help="The column with the texts.")
+@click.option("--id-column", metavar="NAME", help="The column with their ids.")
+@click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@click.option("--no-cache", is_flag=True, help="Neither look vectors up nor keep them.")
+@click.option("--no-cache", is_flag=True, help="Do not use the cache.")
 @options.output_options
 @pass_output
 def embed(
@@ -82,9 +82,7 @@ def embed(
     from equipoise.models.embedder import embedder
 
     if Path(output).suffix.casefold() not in SUFFIXES:
-        raise ParameterError(
-            f"{output} has a suffix that names no format of vectors", hint=f"use {' or '.join(SUFFIXES)}"
-        )
+        raise ParameterError(f"{output} has an unknown suffix", hint=f"use {' or '.join(SUFFIXES)}")
     source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
     cache = None if no_cache or is_disabled() else VectorCache()
     more = {"processes": processes} if processes > 1 else {}
@@ -111,12 +109,12 @@ def embed(
 
 @contextmanager
 def _resumable(out: Output) -> Iterator[None]:
-    """Whoever interrupts this should know that nothing is lost."""
+    """After an interrupt, say that the command can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
         if not out.json:
-            out.note("what is done is kept: the same command typed again goes on where this one stopped")
+            out.note("finished vectors are cached: repeat the command to resume")
         raise
 
 
@@ -147,16 +145,16 @@ def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder,
 
 
 def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
-    """The report for people."""
+    """The lines of the report."""
     rate = report.texts / report.seconds if report.seconds else 0.0
     lines = [
         f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions by {model.card.name}",
-        f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts a second)",
+        f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts per second)",
     ]
     if source.blank:
-        lines.append(f"left out {source.blank:,} blank texts")
+        lines.append(f"skipped {source.blank:,} blank texts")
     if usage is not None and usage.requests:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
-        cut = f", {usage.cut:,} texts cut" if usage.cut else ""
+        cut = f", {usage.cut:,} texts truncated" if usage.cut else ""
         lines.append(f"{usage.requests:,} requests, {usage.tokens:,} tokens{cost}{cut}")
     return lines

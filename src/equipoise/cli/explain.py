@@ -37,14 +37,14 @@ _ERROR = re.compile(r"E\d+", re.IGNORECASE)
 
 
 class ExplainableType(options.MetricType):
-    """Anything that can be explained; completes metrics, codes and tests."""
+    """The name of a metric, code or test, with completion."""
 
     name = "name"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
-        """Names of all kinds that begin so."""
+        """Names of all kinds that begin with ``incomplete``."""
         from click.shell_completion import CompletionItem
 
         others = [*_check_codes(), *_error_kinds(), *options.tests(), *options.corrections()]
@@ -71,7 +71,7 @@ def explain(out: Output, name: str, plugins: tuple[str, ...]) -> None:
 
 
 def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
-    """Everything that answers to the name; an unknown one gets a did-you-mean over all kinds."""
+    """The pages for a name. An unknown name is an error with a suggestion over all kinds."""
 
     if _CHECK.fullmatch(name):
         return [_check_page(name)]
@@ -86,7 +86,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *options.tests(),
             *options.corrections(),
         ]
-        more = "eq ls metrics, eq ls checks and eq ls tests list what there is"
+        more = "eq ls metrics, eq ls checks and eq ls tests list all names"
         raise UnknownNameError.of("metric, test or code", symbol_of(name) or name, known, more=more)
     return pages
 
@@ -112,12 +112,12 @@ def _check_page(code: str) -> InfoPage:
 def _error_kinds() -> dict[str, type[EquipoiseError]]:
     """Every class of error by its code."""
 
-    def below(kind: type[EquipoiseError]) -> Iterator[type[EquipoiseError]]:
+    def with_subclasses(kind: type[EquipoiseError]) -> Iterator[type[EquipoiseError]]:
         yield kind
-        for each in kind.__subclasses__():
-            yield from below(each)
+        for subclass in kind.__subclasses__():
+            yield from with_subclasses(subclass)
 
-    return {kind.code: kind for kind in below(EquipoiseError)}
+    return {kind.code: kind for kind in with_subclasses(EquipoiseError)}
 
 
 def _error_page(code: str) -> InfoPage:
@@ -126,17 +126,17 @@ def _error_page(code: str) -> InfoPage:
     if kind is None:
         raise UnknownNameError.of("error", code, kinds, more=f"the errors are {', '.join(kinds)}")
     meaning = (kind.__doc__ or "").split(">>>")[0].strip()
-    family = [f"{each.code} {each.__name__}" for each in kinds.values() if each in kind.__subclasses__()]
+    subclasses = [f"{known.code} {known.__name__}" for known in kinds.values() if known in kind.__subclasses__()]
     facts = {
         "class": f"equipoise.errors.{kind.__name__}",
         "exit code": str(kind.exit_code),
-        "includes": ", ".join(family),
+        "includes": ", ".join(subclasses),
     }
     return InfoPage(f"{kind.code}  {kind.__name__}", meaning, facts)
 
 
 def _test_pages(name: str) -> list[InfoPage]:
-    """The paired test and the correction of that name, if there are such."""
+    """The paired test and the correction with this name, if any."""
     from equipoise.stats.corrections import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
@@ -148,7 +148,7 @@ def _test_pages(name: str) -> list[InfoPage]:
             {
                 "use": f"eq compare ... --test {known}",
                 "takes": ", ".join(sorted(test.takes & {"clusters", "weights"})) or "neither clusters nor weights",
-                "also read as": ", ".join(test.aliases),
+                "aliases": ", ".join(test.aliases),
                 "source": test.cite,
             },
         )
@@ -163,28 +163,28 @@ def _test_pages(name: str) -> list[InfoPage]:
 
 
 def _definition(function: Callable[..., object]) -> str:
-    """The words of a docstring, without its examples."""
+    """A docstring without its examples."""
     return (function.__doc__ or "").split(">>>")[0].strip().replace("``", "")
 
 
-# The page about a metric, all of it read off its declaration.
+# The page about a metric, from its declaration.
 
 TIES = {
-    "ranking": "the expectation over all orders of equal scores; or --ties by_id, optimistic, pessimistic",
+    "ranking": "the expected value over all orders of tied scores; or --ties by_id, optimistic, pessimistic",
     "labels": "a tie for the largest score goes to the lowest class, and is reported",
 }
 
 
 def explain_metric(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
-    """A page for every metric that the name fits; none when nothing is called so."""
+    """One page per metric that matches the name."""
     return [_page(metric) for metric in matching_metrics(name, catalogue)]
 
 
 def _page(metric: Metric[Any]) -> InfoPage:
     direction = "larger" if metric.better == Direction.UP else "smaller"
-    # A metric of a user's own inherits words about built-in ones, which may not hold for it.
-    own = isinstance(metric, BaseMetric)
-    unit = "" if own else f" ({metric.unit})"
+    # A custom metric inherits descriptions of the built-in ones, which may not hold for it.
+    custom = isinstance(metric, BaseMetric)
+    unit = "" if custom else f" ({metric.unit})"
     return InfoPage(
         f"{metric.name}  {metric.title}",
         _metric_page_definition(metric),
@@ -192,11 +192,11 @@ def _page(metric: Metric[Any]) -> InfoPage:
             "formula": plain_formula(metric.formula),
             "range": f"{bounds_text(metric.bounds)}{unit}; {direction} is better",
             "evidence": metric.evidence.kind,
-            "undefined": "" if own else metric.undefined,
-            "ties": "" if own else TIES.get(metric.evidence.kind, ""),
-            "chance": _sentence(type(metric).chance.__doc__),
+            "undefined": "" if custom else metric.undefined,
+            "ties": "" if custom else TIES.get(metric.evidence.kind, ""),
+            "chance": _joined_lines(type(metric).chance.__doc__),
             "parameters": _parameters(metric),
-            "also read as": ", ".join(metric.aliases),
+            "aliases": ", ".join(metric.aliases),
             "source": metric.cite,
         },
         {"Example": worked_values(metric)},
@@ -207,7 +207,7 @@ def _metric_page_definition(metric: Metric[Any]) -> str:
     return cleandoc(type(metric).__doc__ or metric.title).split(">>>")[0].strip().replace("``", "")
 
 
-def _sentence(text: str | None) -> str:
+def _joined_lines(text: str | None) -> str:
     return " ".join((text or "").split(">>>")[0].split()).replace("``", "")
 
 

@@ -1,4 +1,4 @@
-"""``eq index-quality``: what a vector index loses against exact search, and how fast it is."""
+"""``eq index-quality``: recall of a vector index against exact search, and its speed."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ HELP = """
   eq index-quality --store faiss:hnsw --corpus vectors.npy --queries q.npy
   eq index-quality --store pgvector:postgresql://me@host/db --corpus shards/ --queries q.npy
 
-Fill a vector store, ask it, and hold its answers against exact search over the same vectors: recall with its
+Fill a vector store, query it, and compare its results with exact search over the same vectors: recall with its
 interval, the latency of one query (p50, p95, p99) and the throughput of batches. The corpus is an array file
-or a folder of .npy shards, float32 or int8, and may be larger than memory. What a store on disk or on a
-server holds already is not sent again, so the same command typed again goes on where it stopped. With -o the
-run is kept, and eq compare tells two indexes apart. With --engine ray the exact search runs on a cluster
-whose machines all see the corpus, a shard a task; with -o shards that are finished are not searched again.
+or a folder of .npy shards, float32 or int8, and may be larger than memory. Vectors that a store on disk or on a
+server contains are not sent again, so repeating the command resumes it. With -o the run is stored, and eq
+compare compares two indexes. With --engine ray the exact search runs on a cluster whose machines all have
+access to the corpus, one shard per task; with -o finished shards are not searched again.
 """
 
 
 def geometries() -> list[str]:
-    """What stores compare by."""
+    """The geometries that stores support."""
     from equipoise.models.stores.base import GEOMETRIES
 
     return list(GEOMETRIES)
 
 
-@click.command(help=HELP, short_help="Measure what a vector index loses, and how fast it is.")
+@click.command(help=HELP, short_help="Measure recall and speed of a vector index.")
 @click.option(
     "--store",
     "spec",
@@ -56,29 +56,29 @@ def geometries() -> list[str]:
     help="faiss:hnsw, chroma:FOLDER, pgvector:URL, qdrant:URL or memory.",
 )
 @click.option("--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards.")
-@click.option("--queries", required=True, metavar="FILE", help="The query vectors, a row a query.")
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many to find.")
+@click.option("--queries", required=True, metavar="FILE", help="The query vectors, one row per query.")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of neighbours.")
 @click.option(
     "--geometry",
     type=options.ChoiceWithHint("geometry", geometries),
     default="cosine",
     show_default=True,
-    help="What is near.",
+    help="The distance.",
 )
 @click.option(
     "--option",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of the store: index=hnsw for pgvector, ef_search=200 for a graph.",
+    help="Option of the store: index=hnsw for pgvector, ef_search=200 for HNSW.",
 )
-@click.option("--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out.")
-@click.option("--name", metavar="NAME", help="What the run is called; the store's spec if left out.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="For exact search.")
-@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--n-resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option("--collection", metavar="NAME", help="Collection in the store; default: a hash of the vectors.")
+@click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
 @options.seed_option
-@click.option("-o", "--output", metavar="FOLDER", help="Keep the run beneath this folder.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
 @options.output_options
 @pass_output
@@ -109,34 +109,38 @@ def index_quality(
 
     if output is not None:
         check_writable(output)
-    given = _settings(settings)
+    store_options = _settings(settings)
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
-    system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in given.items())])
-    begun = replace(
+    system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
+    manifest = replace(
         Manifest.start(system, command=out.command, seed=seed, inputs=files),
-        parameters={"store": store_label(spec), "geometry": geometry, "k": k, **given},
+        parameters={"store": store_label(spec), "geometry": geometry, "k": k, **store_options},
     )
-    held = collection or _collection(begun, geometry, given)
+    target = collection or _collection(manifest, geometry, store_options)
     with executor_context(engine, out, "a shard"), _mapper(engine, output, system) as over:
         with (
-            open_store(spec, collection=held, dims=shards.dims, geometry=geometry, **given) as opened,
+            open_store(spec, collection=target, dims=shards.dims, geometry=geometry, **store_options) as opened_store,
             _StageBars(out) as bars,
         ):
-            found = task.measure_index(opened, shards, points, k, threads=threads, over=over, watch=bars.watch)
-            exact = opened.exact
-        result = found.result(system, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
-        _show(out, result, found, exact=exact)
+            measurement = task.measure_index(
+                opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch
+            )
+            exact = opened_store.exact
+        result = measurement.result(system, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
+        _show(out, result, measurement, exact=exact)
         if output is not None:
-            _keep(out, result, found, begun, Path(output))
-    if found.stopped:
-        out.note(f"caution: {found.stopped}; {len(found.recall):,} of {len(points):,} queries were answered")
-    return exits.FAILED_UNITS if found.stopped else exits.DONE
+            _write_run(out, result, measurement, manifest, Path(output))
+    if measurement.stopped:
+        out.note(
+            f"caution: {measurement.stopped}; {len(measurement.recall):,} of {len(points):,} queries were answered"
+        )
+    return exits.FAILED_UNITS if measurement.stopped else exits.DONE
 
 
 @contextmanager
 def _mapper(engine: Executor, output: str | None, system: str) -> Iterator[MapFunction | None]:
-    """How shards are searched on the engine; what is finished lies beside the run until that is written."""
+    """A map over shards on the executor. Finished shards are stored next to the run until it is written."""
     if engine.name == "local":
         yield None
         return
@@ -149,30 +153,30 @@ def _mapper(engine: Executor, output: str | None, system: str) -> Iterator[MapFu
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:
-    """``ef_search=200`` as an option of a store; whole numbers are numbers."""
-    found: dict[str, Any] = {}
+    """``ef_search=200`` as an option of a store; digits become an integer."""
+    store_options: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
             raise ParameterError(f"--option {word} has no value", hint="write --option index=hnsw")
-        found[name] = int(value) if value.isdecimal() else value
-    return found
+        store_options[name] = int(value) if value.isdecimal() else value
+    return store_options
 
 
 def _file(rows: Any, corpus: str) -> str:
-    """The file of a shard; vectors that were read whole lie in the corpus itself."""
+    """The file of a shard; the corpus itself if it was read into memory."""
     return str(getattr(rows, "path", corpus))
 
 
-def _collection(begun: Manifest, geometry: str, given: dict[str, Any]) -> str:
-    """A name of its own for these vectors, this geometry and these settings, so that nothing is mixed."""
-    *vectors, _ = begun.inputs.values()
-    known = [geometry, *map(str, sorted(given.items())), *map(str, vectors)]
+def _collection(manifest: Manifest, geometry: str, store_options: dict[str, Any]) -> str:
+    """A collection name that is unique for these vectors, geometry and settings."""
+    *vectors, _ = manifest.inputs.values()
+    known = [geometry, *map(str, sorted(store_options.items())), *map(str, vectors)]
     return f"index-{hashlib.sha256(chr(0).join(known).encode()).hexdigest()[:24]}"
 
 
 class _StageBars(ExitStack):
-    """A bar for each stage of the work, one after another."""
+    """One progress bar per stage."""
 
     def __init__(self, out: Output) -> None:
         super().__init__()
@@ -181,7 +185,7 @@ class _StageBars(ExitStack):
         self._count: Any = None
 
     def watch(self, what: str, done: int, total: int) -> None:
-        """Show how far a stage has come."""
+        """Update the bar of a stage."""
         if what != self._stage:
             self.close()
             self._stage = what
@@ -189,32 +193,32 @@ class _StageBars(ExitStack):
         self._count(done)
 
 
-def _cost(found: IndexMeasurement) -> dict[str, float]:
+def _cost(measurement: IndexMeasurement) -> dict[str, float]:
     return {
-        "fill_seconds": found.fill_seconds,
-        "build_seconds": found.build_seconds,
-        "exact_seconds": found.exact_seconds,
+        "fill_seconds": measurement.fill_seconds,
+        "build_seconds": measurement.build_seconds,
+        "exact_seconds": measurement.exact_seconds,
     }
 
 
-def _show(out: Output, result: Result, found: IndexMeasurement, *, exact: bool) -> None:
+def _show(out: Output, result: Result, measurement: IndexMeasurement, *, exact: bool) -> None:
     from equipoise.report.index_quality import index_report
 
     if out.json:
-        out.data({**result.to_dict(), "cost": _cost(found), "exact": exact, "stopped": found.stopped})
+        out.data({**result.to_dict(), "cost": _cost(measurement), "exact": exact, "stopped": measurement.stopped})
     else:
-        out.show(*index_report(result, _cost(found), exact=exact, quiet=out.quiet))
+        out.show(*index_report(result, _cost(measurement), exact=exact, quiet=out.quiet))
 
 
-def _keep(out: Output, result: Result, found: IndexMeasurement, begun: Manifest, folder: Path) -> None:
+def _write_run(out: Output, result: Result, measurement: IndexMeasurement, manifest: Manifest, folder: Path) -> None:
     from equipoise.runs.manifest import Status
     from equipoise.runs.store import save_run
 
-    status = Status.PARTIAL if found.stopped else Status.COMPLETE
-    whole = replace(begun, cost=_cost(found)).finish(status, reason=found.stopped)
-    out.note(f"wrote {save_run(folder / _folder(result.system), result, manifest=whole)}")
+    status = Status.PARTIAL if measurement.stopped else Status.COMPLETE
+    finished = replace(manifest, cost=_cost(measurement)).finish(status, reason=measurement.stopped)
+    out.note(f"wrote {save_run(folder / _folder(result.system), result, manifest=finished)}")
 
 
 def _folder(system: str) -> str:
-    """The name of a system as that of a folder."""
+    """The name of a system as a folder name."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in system)

@@ -1,4 +1,4 @@
-"""``eq ls``: the models, metrics, checks and tests there are."""
+"""``eq ls``: lists of models, metrics, checks and tests."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, he
 if TYPE_CHECKING:
     from equipoise.models.inventory import ModelListing
 
-# ``eq ls models``: what can be embedded with, and what is missing for the rest.
+# ``eq ls models``: which models are installed, and how to install the others.
 
 MODELS_HELP = """
 \b
   eq ls models
   eq ls models --json
 
-List the models: how each is written, whether it works here now, and what it would take.
-No model is loaded for this, and nothing is fetched.
+List the models: spec, whether it is installed, and how to install it. No model is loaded, and
+nothing is downloaded.
 """
 
 
@@ -56,7 +56,7 @@ def models(out: Output) -> None:
 
 
 def _hints(found: Sequence[ModelListing]) -> list[Paragraph]:
-    """Below the table, each thing that is missing, once, with the line that helps."""
+    """Each missing package once, with the command that installs it."""
     lines = {each.lack.what: each.lack.hint for each in found if not each.works}
     return [Paragraph(hint, lead=f"{what}: ") for what, hint in lines.items()]
 
@@ -70,7 +70,7 @@ HELP = """
   eq ls metrics --kind ranking
   eq ls models
 
-List what there is; eq explain says more about any of it.
+List models, metrics, checks or tests. eq explain describes one of them.
 """
 
 METRICS_HELP = """
@@ -78,8 +78,8 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: what they are called, what they measure and which way is better. With -v also
-every other name that they are read under, however narrow the terminal is.
+List the metrics: name, title, evidence and direction. -v also lists all aliases, for any width of
+the terminal.
 """
 
 CHECKS_HELP = """
@@ -111,7 +111,7 @@ ls.add_command(models)
 @click.option(
     "--kind",
     type=options.ChoiceWithHint("kind of evidence", options.kinds),
-    help="Only those of this evidence.",
+    help="Only metrics of this kind of evidence.",
 )
 @options.plugin_option
 @options.output_options
@@ -128,21 +128,21 @@ def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
 
 
 def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
-    """The table of the metrics; the other names in a table of their own where they were asked for."""
-    spelled = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
-    others = ReportColumn("also read as", [", ".join(each.aliases) for each in found], rank=2, extra=True)
+    """The table of the metrics, with ``verbose`` followed by their aliases."""
+    names = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
+    aliases = ReportColumn("aliases", [", ".join(each.aliases) for each in found], rank=2, extra=True)
     columns = [
-        ReportColumn("metric", spelled),
+        ReportColumn("metric", names),
         ReportColumn("title", [each.title for each in found], shortens="end"),
         ReportColumn("evidence", [each.evidence.kind for each in found]),
         ReportColumn("better", [str(each.better) for each in found]),
         ReportColumn("range", [bounds_text(each.bounds) for each in found], rank=1),
     ]
     if not verbose:
-        return [TerminalTable([*columns, others], otherwise="-v lists them, or use --json")]
-    width = max(map(len, spelled)) + 2
-    names = [Paragraph(cell, lead=f"{name:<{width}}") for name, cell in zip(spelled, others.cells, strict=True) if cell]
-    return [TerminalTable(columns), Paragraph(""), heading("Also read as"), *names]
+        return [TerminalTable([*columns, aliases], otherwise="-v lists them, or use --json")]
+    width = max(map(len, names)) + 2
+    lines = [Paragraph(cell, lead=f"{name:<{width}}") for name, cell in zip(names, aliases.cells, strict=True) if cell]
+    return [TerminalTable(columns), Paragraph(""), heading("Aliases"), *lines]
 
 
 @ls.command(help=CHECKS_HELP, short_help="List the checks.")
@@ -161,7 +161,7 @@ def checks(out: Output) -> None:
             [
                 ReportColumn("code", [each.code for each in all_checks()]),
                 ReportColumn("severity", [str(each.severity) for each in all_checks()]),
-                ReportColumn("complains of", [each.title for each in all_checks()], shortens="end"),
+                ReportColumn("title", [each.title for each in all_checks()], shortens="end"),
             ]
         )
     )
@@ -196,7 +196,7 @@ def tests(out: Output) -> None:
 
 
 def metric_facts(metric: Any) -> dict[str, Any]:
-    """All that a metric declares, as plain values; an open bound is None."""
+    """The declaration of a metric as plain values; an infinite bound is None."""
     return {
         "symbol": metric.symbol,
         "title": metric.title,
@@ -213,14 +213,14 @@ def metric_facts(metric: Any) -> dict[str, Any]:
 
 
 def bounds_text(bounds: tuple[float, float]) -> str:
-    """The range of a metric in words.
+    """The range of a metric as text.
 
     >>> bounds_text((0.0, 1.0)), bounds_text((1.0, float("inf")))
-    ('0 to 1', '1 and more')
+    ('0 to 1', '1 or more')
     """
     low, high = bounds
     if isinf(low) and isinf(high):
         return "any number"
     if isinf(high):
-        return f"{low:g} and more"
-    return f"{high:g} and less" if isinf(low) else f"{low:g} to {high:g}"
+        return f"{low:g} or more"
+    return f"{high:g} or less" if isinf(low) else f"{low:g} to {high:g}"

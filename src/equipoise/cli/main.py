@@ -1,6 +1,6 @@
 """Entry point of the commands ``eq`` and ``equipoise``.
 
-It imports next to nothing, so that an interrupt during the first imports is caught as well.
+It imports almost nothing, so that an interrupt during the first imports is caught as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """``cli`` and ``COMMANDS``, loaded when they are asked for."""
+    """``cli`` and ``COMMANDS``, loaded on first use."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from equipoise.cli import app

@@ -1,4 +1,4 @@
-"""Where everything goes that a command says: data to standard output, the rest to standard error."""
+"""Output of commands: data to standard output, notes and errors to standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Output:
-    """What the options ``--json``, ``-q`` and ``-v`` ask for, and the whole line that was typed."""
+    """The options ``--json``, ``-q`` and ``-v``, and the command line."""
 
     json: bool = False
     quiet: bool = False
@@ -36,7 +36,7 @@ class Output:
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Output:
-        """Read the options off the raw words, since errors in the other options must obey them too."""
+        """Read the options from the raw arguments, because errors in other options must follow them too."""
         shorts = "".join(word for word in words if word[:1] == "-" and set(word[1:]) <= {"q", "v"})
         return cls(
             json="--json" in words,
@@ -46,40 +46,40 @@ class Output:
         )
 
     def data(self, value: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Write data as JSON; what is not a number becomes null."""
+        """Write data as JSON. NaN and infinity become null."""
         sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
     def show(self, *parts: Any) -> None:
-        """Write a report for people: tables and paragraphs, as wide as the terminal."""
+        """Write a readable report: tables and paragraphs, as wide as the terminal."""
         from equipoise.report.terminal import console
 
         if parts:
             screen = console(sys.stdout)
-            with screen.capture() as drawn:
+            with screen.capture() as captured:
                 screen.print(*parts, sep="\n", crop=False)
-            sys.stdout.write(drawn.get())
+            sys.stdout.write(captured.get())
 
     def text(self, text: str) -> None:
-        """Write text; control characters in it are shown and not obeyed."""
+        """Write text. Control characters are escaped."""
         sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))
 
     def file(self, text: str) -> None:
-        """Write the content of a file: every character of it, unless the output is a terminal."""
+        """Write the content of a file. Control characters are escaped only if the output is a terminal."""
         sys.stdout.write(inert(text) if sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
-        """Say something beside the data, unless it was asked to be quiet."""
+        """Write a note to standard error, unless ``--quiet`` is set."""
         if not self.quiet:
             sys.stderr.write(inert(f"{text}\n"))
 
     def error(self, fields: Mapping[str, Any], rendered: str) -> None:
-        """Say what went wrong, as JSON where data was asked for as JSON."""
+        """Write an error to standard error, as JSON with ``--json``."""
         text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else inert(rendered)
         sys.stderr.write(f"{redact(text)}\n")
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
-        """A bar on standard error for work of ``total`` steps; silent unless someone watches."""
+        """A progress bar of ``total`` steps on standard error, if it is a terminal."""
         if self.quiet or total < 2 or not sys.stderr.isatty():
             yield _silent
             return
@@ -95,18 +95,18 @@ class Output:
 
 
 class Step(Protocol):
-    """Called at the start of each step with what is being done."""
+    """Called at the start of each step with its description."""
 
     def __call__(self, text: str, /) -> None:
-        """The step that begins now."""
+        """Start the next step."""
 
 
 def _silent(text: str, /) -> None:
-    """Nobody watches."""
+    """Show no progress."""
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: no NaN, no infinity, no numpy scalars, no tuples."""
+    """A value that JSON can represent: no NaN, no infinity, no numpy scalars, no tuples."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -121,7 +121,7 @@ def plain(value: Any) -> Any:
 pass_output = click.make_pass_decorator(Output, ensure=True)
 
 
-# How a command ends: the exit code and the sentence for every way it can go wrong.
+# Exit codes and messages of errors.
 
 DONE = 0
 GATE_FAILED = 1
@@ -134,7 +134,7 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE, which Windows does not name
 
 
 def report(error: BaseException, out: Output) -> int:
-    """Say what went wrong on standard error, and return the exit code."""
+    """Write the error to standard error, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
         out.error({"code": "interrupted", "message": "interrupted", "hint": ""}, "interrupted")
         return INTERRUPTED
@@ -149,13 +149,13 @@ def report(error: BaseException, out: Output) -> int:
 
 
 def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
-    """The exit code after a gate; the findings that closed it are named, also where the report is quiet."""
+    """The exit code of ``--fail-on``. Findings of this severity or higher are listed, also with ``--quiet``."""
     from equipoise.report.findings import at_least_severity, sort_by_severity
 
-    grave = sort_by_severity(at_least_severity(findings, severity)) if severity else []
-    for finding in [] if out.json else grave:
+    failing = sort_by_severity(at_least_severity(findings, severity)) if severity else []
+    for finding in [] if out.json else failing:
         sys.stderr.write(inert(f"--fail-on {severity}: {finding}\n"))
-    return GATE_FAILED if grave else DONE
+    return GATE_FAILED if failing else DONE
 
 
 def _fields(error: EquipoiseError) -> dict[str, Any]:
@@ -169,9 +169,9 @@ def _fields(error: EquipoiseError) -> dict[str, Any]:
 
 
 def _as_ours(error: click.ClickException) -> EquipoiseError:
-    """A mistake in the options, told like any other: a sentence and how to go on."""
+    """An error of click as one of ours, with a message and a hint."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    page = f"{context.command_path} --help shows what it takes" if context else ""
+    page = f"{context.command_path} --help lists the options" if context else ""
     sentence = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
         sentence = f"{context.command_path} has no option {error.option_name}"
@@ -180,8 +180,8 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
 
 
 def _nearest_option(name: str, command: click.Command) -> str:
-    """A did-you-mean on the letters alone: the dashes would make all options look alike."""
-    known = {name.lstrip("-"): name for each in command.params for name in each.opts}
+    """Suggest the nearest option, compared without the leading dashes."""
+    known = {name.lstrip("-"): name for parameter in command.params for name in parameter.opts}
     near = get_close_matches(name.lstrip("-"), known, n=1)
     return f"did you mean {known[near[0]]}?" if near else ""
 
@@ -192,7 +192,7 @@ def _unexpected(error: BaseException, out: Output) -> int:
         sys.stderr.write(inert(redact("".join(traceback.format_exception(error)))))
         hint = "please report this with the lines above and the output of eq doctor"
     else:
-        hint = "this is a fault of equipoise; run it again with -v and report what that and eq doctor print"
+        hint = "this is a bug in equipoise; run it again with -v and report its output and that of eq doctor"
     sentence = "there is not enough memory" if isinstance(error, MemoryError) else f"unexpected {reason}"
     fields = {"code": "unexpected", "message": sentence, "hint": hint, "exit_code": UNEXPECTED}
     out.error(fields, f"error: {sentence}\nhint: {hint}")
@@ -200,7 +200,7 @@ def _unexpected(error: BaseException, out: Output) -> int:
 
 
 def _hang_up() -> int:
-    """The reader has gone, as after ``| head``: end quietly, also when Python flushes at its exit."""
+    """The output pipe is closed, as after ``| head``: exit without a message, also when Python flushes at exit."""
     sink = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -211,12 +211,12 @@ def _hang_up() -> int:
     return BROKEN_PIPE
 
 
-# A bar for long work: how much is done, how fast, and how long it will take.
+# Progress bar with rate and remaining time.
 
 
 @contextmanager
 def progress_bar(out: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yields a function that takes how many are done; silent unless someone watches."""
+    """Yields a function that takes the number of finished units; shows nothing without a terminal."""
     if out.quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -228,12 +228,12 @@ def progress_bar(out: Output, what: str, total: int) -> Iterator[Callable[[int],
     from equipoise.report.terminal import console
 
     class Rate(ProgressColumn):
-        """Units a second."""
+        """Units per second."""
 
         def render(self, task: Work) -> Text:
             """The rate, once it is known."""
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} a second")
+            return Text("" if speed is None else f"{speed:,.0f} per second")
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), Remaining())
     with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
@@ -241,21 +241,21 @@ def progress_bar(out: Output, what: str, total: int) -> Iterator[Callable[[int],
         yield lambda done: bar.update(task, completed=done)
 
 
-# The next command to type, on one line, ready to be copied.
+# Suggestions for the next command.
 
 
-def next_command(places: Sequence[str], truth: Sequence[str], primary: str) -> str:
-    """After scoring: compare, when there is something to compare; else learn what the figure means."""
-    if len(places) > 1:
-        return suggestion(["eq", "compare", *places, *truth, "--primary", primary])
+def next_command(paths: Sequence[str], ground_truth: Sequence[str], primary: str) -> str:
+    """After scoring: compare several systems, or explain the metric of one."""
+    if len(paths) > 1:
+        return suggestion(["eq", "compare", *paths, *ground_truth, "--primary", primary])
     return suggestion(["eq", "explain", primary])
 
 
 def after_comparison(findings: Sequence[Finding], primary: str) -> str:
-    """After comparing: the gravest finding is worth a look, else the metric."""
+    """After comparing: explain the most severe finding, or else the metric."""
     return suggestion(["eq", "explain", findings[0].code if findings else primary])
 
 
 def suggestion(words: Sequence[str]) -> str:
-    """A command line to be copied."""
+    """A command line to copy."""
     return f"\nNext: {shlex.join(words)}"
