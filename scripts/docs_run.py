@@ -1,9 +1,9 @@
-"""Commands and code in the documentation are run while the site is built, and what they print is shown.
+"""Run the commands and code of the documentation while the site is built, and show their output.
 
-A hook of mkdocs. In a page, a block marked ``eq`` holds commands, one a line, and a block marked
-``python run`` holds code; all blocks of a page share a folder and its names. The folder starts with the
-sample data. A command that fails fails the build, unless its line ends with ``# exit N``. An image in
-``figures/`` is one that the blocks have drawn.
+A hook of mkdocs. In a page, a block marked ``eq`` holds commands, one per line, and a block marked
+``python run`` holds code. All blocks of a page share a folder and a namespace. The folder starts with the
+sample data. A failing command fails the build, unless its line ends with ``# exit N``. An image in
+``figures/`` is a file that the blocks have written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WIDTH = "98"
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """The page with the outputs of its blocks, and with its figures inside."""
+    """The page with the output of its blocks, and with its images embedded."""
     if not BLOCK.search(markdown):
         return markdown
     with tempfile.TemporaryDirectory() as name:
@@ -85,7 +85,7 @@ def _code(source: str, folder: Path, names: dict[str, Any]) -> str:
 
 def _data(file: Path) -> str:
     if not file.is_file():
-        drawn = ", ".join(each.name for each in file.parent.iterdir()) or "none"
-        raise PluginError(f"no block has drawn {file.name}; drawn were: {drawn}")
+        written = ", ".join(path.name for path in file.parent.iterdir()) or "none"
+        raise PluginError(f"no block has written {file.name}; files: {written}")
     kind = "svg+xml" if file.suffix == ".svg" else file.suffix.lstrip(".")
     return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
