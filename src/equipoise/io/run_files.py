@@ -79,15 +79,15 @@ def read_trec_qrels(path: PathLike) -> Qrels:
 def parse_run(file: TextFile, *, tag: str | None = None) -> Run:
     """``read_trec_run`` on a file that is already open."""
     layout = RUN if tag is None else UNTAGGED_RUN
-    return _fast(file, layout) or _careful(file, layout)
+    return _parse_columns(file, layout) or _parse_line_by_line(file, layout)
 
 
 def parse_qrels(file: TextFile) -> Qrels:
     """``read_trec_qrels`` on a file that is already open."""
-    return _fast(file, QRELS) or _careful(file, QRELS)
+    return _parse_columns(file, QRELS) or _parse_line_by_line(file, QRELS)
 
 
-def stream_run(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+def parse_run_blocks(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
     """The lists of a TREC run, one after another, from blocks of whole lines: only one is in memory.
 
     A query whose lines are not contiguous comes more than once. Whatever ``parse_run`` would refuse, and a
@@ -152,8 +152,8 @@ class _Names(dict[bytes, str]):
         return name
 
 
-def _fast(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
-    """The table by columns, or None as soon as anything is unusual: then ``_careful`` decides."""
+def _parse_columns(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
+    """The table by columns, or None as soon as anything is unusual: then ``_parse_line_by_line`` decides."""
     table: dict[str, dict[str, Any]] = {}
     names = _Names()
     current, values_of, count = None, {}, 0
@@ -207,7 +207,7 @@ def _values(column: tuple[bytes, ...], layout: TrecLayout) -> list[float] | None
     return values if clean and b"_" not in b"".join(column) else None
 
 
-def _careful(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+def _parse_line_by_line(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
     """The table line by line, stopping at the first line that is wrong, with all that is known of it."""
     table: dict[str, dict[str, Any]] = {}
     line_of: dict[tuple[str, str], int] = {}
@@ -321,7 +321,7 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
     return _read(path, _run_kind(tag))
 
 
-def runs_stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
     """The lists of a TREC run file one after another, so that a file of any size takes little memory.
 
     A query whose lines are not contiguous comes more than once. Raises ``NotStreamableError`` where the file
@@ -331,7 +331,7 @@ def runs_stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple
     start = next(blocks, b"")
     if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
         raise NotStreamableError(f"{path} is no TREC run")
-    return stream_run(chain([start], blocks), tag=tag)
+    return parse_run_blocks(chain([start], blocks), tag=tag)
 
 
 def _run_kind(tag: str | None) -> _Kind:

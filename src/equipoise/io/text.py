@@ -237,7 +237,7 @@ def _finite(value: Real) -> int | float:
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
-_BLOCKS_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_PREFIX = b"\x1f\x8b"
 
 
 class NotStreamableError(Exception):
@@ -255,7 +255,7 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
         if os.fspath(path) == STDIN or not stat.S_ISREG(os.stat(path).st_mode):
             raise NotStreamableError(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            zipped = file.read(len(_BLOCKS_GZIP_MAGIC)) == _BLOCKS_GZIP_MAGIC
+            zipped = file.read(len(_GZIP_PREFIX)) == _GZIP_PREFIX
             file.seek(0)
             if zipped:
                 yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))
