@@ -282,7 +282,7 @@ def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
         (
             lambda: Ranking.from_lists([[1, 2]], [[2]], scores=[[1.0, float("nan")]]),
             NotFiniteError,
-            "no number",
+            "NaN score",
         ),
         (lambda: Ranking.from_scores(np.zeros(3), [0]), ShapeError, "1 dimension"),
         (lambda: Ranking.from_scores(np.zeros((2, 3)), [0]), ShapeError, "1 targets for 2 rows"),

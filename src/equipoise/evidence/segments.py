@@ -1,4 +1,4 @@
-"""Arithmetic on places: segments of units, order within them, tie groups, random places."""
+"""Array operations on the items of units: segment sums, order by rank, tie groups, random ranks."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
 
 
 def multiplicities(ranking: Ranking) -> Ints:
-    """For how many equal items each one stands."""
+    """How many equal items each item represents."""
     return np.ones_like(ranking.above) if ranking.copies is None else ranking.copies
 
 

@@ -1,4 +1,4 @@
-"""What every geometry can do, and the form in which a corpus waits for its queries."""
+"""The base class of geometries, validation of points, and the prepared form of a corpus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.geometry import distances
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# Points at the edge: whatever came in becomes a two-dimensional array of floats, or a sentence.
+# Conversion of input to a two-dimensional array of floats.
 
 PointArray = NDArray[np.floating[Any]]
 """One point a row, float32 or float64."""
@@ -53,7 +53,7 @@ def _float_type(dtype: np.dtype[Any]) -> DTypeLike:
     return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
-# What is wrong with some points of a geometry: how many, which, why, and whether they can be used at all.
+# Validity: which points are invalid, why, and whether they can be used.
 
 _SHOWN = 5
 

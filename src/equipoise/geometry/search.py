@@ -18,7 +18,7 @@ from equipoise.geometry.topk import ThresholdTopK, bytes_per_query, top_k_column
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# Equal rows of a corpus, and equal scores for them.
+# Duplicate rows of a corpus, which must get equal scores.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Scores of queries against a tile of vectors: a product that tells them nearly, and pairs that tell exactly.
+"""Exact nearest neighbours in a corpus of shards: matrix products with an error bound, then exact pair scores.
 
 A product of matrices rounds, and how it rounds a pair depends on where the pair stands in its blocks. So the
 product only sorts out what is surely above a limit and what is surely below. The few in between are
@@ -197,7 +197,7 @@ class PreparedQueries:
             )
 
 
-# Exact nearest neighbours in a corpus of shards: the best of each shard, merged.
+# The top k of each shard, merged.
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,4 +1,4 @@
-"""A corpus in parts, each in memory or in a file: more vectors than memory holds, looked at part by part."""
+"""A corpus in shards, each in memory or in a memory-mapped file: for corpora larger than memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from equipoise.io.text import PathLike, display_path, read_error
 if TYPE_CHECKING:
     from equipoise.types import Ints
 
-# Rows of a matrix that lies in a file, mapped a window at a time: what was looked at is let go of again.
+# Rows of a matrix in a file, memory-mapped one window at a time; pages are released after use.
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _taken(rows: NDArray[Any] | MappedRows, places: Ints) -> NDArray[Any]:
     return rows.take(places) if isinstance(rows, MappedRows) else rows[places]
 
 
-# A corpus of vectors as files: found, and opened without being read.
+# Discovery of the files of a corpus; they are opened without being read.
 
 STEPS = ".steps.npy"
 """Beside ``NAME.npy`` of int8 rows lies ``NAME.steps.npy``: the float32 step of each row."""
@@ -281,7 +281,7 @@ def _rows(file: Path) -> NDArray[Any] | MappedRows:
     return (MappedRows.of(array) if isinstance(array, np.memmap) else None) or array
 
 
-# Vectors written as the shards of a corpus, each file whole or not there.
+# Writing the shards of a corpus; each file is written atomically.
 
 SHARD_DTYPES = ("float32", "int8")
 ROWS = 250_000

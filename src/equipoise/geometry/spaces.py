@@ -1,4 +1,4 @@
-"""The five notions of nearness as small frozen objects: distance, validity, and a surrogate for ranking.
+"""The five geometries: distance, validity of points, and a surrogate score for ranking.
 
 The surrogate orders points exactly as the distance does, nearer is higher, and is one matrix product and at
 most one scaling: no arcosh and no square root. Its value is named in each class.
@@ -286,7 +286,7 @@ def _require_positive(curvature: float) -> None:
         )
 
 
-# Geometries by name, with the synonyms under which people know them.
+# Geometries by name, with aliases.
 
 GEOMETRIES: dict[str, type[Geometry]] = {space.name: space for space in (Cosine, Dot, Euclidean, Poincare, Lorentz)}
 

@@ -117,7 +117,7 @@ def _room(k: int) -> int:
     return 3 * k + 64
 
 
-# The best k of each query among all that has come by so far.
+# The running top k of each query.
 
 _LEAST_WAITING = 1 << 13
 
@@ -164,7 +164,7 @@ class RunningTopK:
         self._waiting, self._count = [], 0
 
 
-# The best k columns of each row of a whole score matrix: the plain way, for any scores and any k.
+# The top k columns of each row of a score matrix, for any scores and any k.
 
 
 def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
@@ -190,7 +190,7 @@ def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
-# The best k columns of wide rows: a bound from group maxima leaves few scores to sort.
+# The top k columns of wide rows: a bound from group maxima leaves few scores to sort.
 
 _GROUPS = 8
 """Groups for every wanted column: so many that few of the best fall into one group."""

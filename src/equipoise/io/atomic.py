@@ -1,4 +1,4 @@
-"""Putting a whole directory in the place of another, so that a crash leaves the old one or the new one.
+"""Atomic replacement of directories and files: a crash leaves the old content or the new, never a part.
 
 A directory is written beside its target as ``.NAME.WRITER.part`` and then renamed. Where the target exists it
 first steps aside as ``.NAME.WRITER.old``; a crash between the two renames is repaired by the
@@ -160,7 +160,7 @@ def host_id() -> str:
     return f"{crc32(socket.gethostname().encode()):08x}"
 
 
-# Writing files whole or not at all.
+# Atomic writes of files.
 
 _FULL = {
     errno.ENOSPC: "the disk is full",

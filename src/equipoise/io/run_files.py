@@ -1,4 +1,7 @@
-"""TREC runs (query Q0 doc rank score tag) and qrels (query iteration doc relevance)."""
+"""Readers and writers of runs and qrels: TREC, JSON, JSONL, CSV, TSV (also of BEIR) and parquet.
+
+A TREC run line is ``query Q0 doc rank score tag``, a qrels line ``query iteration doc relevance``.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +148,7 @@ def _write(path: PathLike, lines: list[str]) -> None:
 
 
 class _Names(dict[bytes, str]):
-    """One string for each id, however often it stands in the file."""
+    """One string object per id, however often it occurs in the file."""
 
     def __missing__(self, key: bytes) -> str:
         name = self[key] = key.decode("utf-8")
@@ -287,9 +290,9 @@ def _writable_number(value: float, query: str, doc: str) -> str:
         raise NotFiniteError(f"document {doc} of query {query} has the score {value!r}") from error
 
 
-# Runs and qrels in whatever form they come: TREC, JSON, JSONL, CSV, TSV (also BEIR's), parquet.
+# Runs and qrels in any supported format.
 
-# Ids come before plain names: a column "query" beside a "query_id" holds the text of the query.
+# Id columns first: in a table with "query_id" and "query", the column "query" is the text of the query.
 QUERY_COLUMNS = ("query_id", "qid", "query", "topic", "unit")
 DOC_COLUMNS = ("doc_id", "document_id", "corpus_id", "item_id", "docno", "pid", "doc", "document", "item")
 SCORE_COLUMNS = ("score", "similarity", "sim", "relevance", "rel", "label")
@@ -347,7 +350,7 @@ def _run_kind(tag: str | None) -> _Kind:
 def read_qrels(path: PathLike) -> Qrels:
     """Relevance by query and document; formats as for ``read_run``, and BEIR's TSV.
 
-    Judgements written as whole numbers stay ints.
+    Judgements written as integers stay ints.
     """
     kind = _Kind(
         "qrels",

@@ -15,7 +15,7 @@ from equipoise.metrics.base import MetricValue, UnitMetric
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# What gold and predicted sets of documents have in common, counted document by document.
+# Counts of the intersection of gold and predicted sets per document.
 
 Mode = Literal["strict", "present", "id"]
 
@@ -99,7 +99,7 @@ def pair_credits(gold: TermSets, predicted: TermSets, wanted: Ints, given: Ints,
     return hits
 
 
-# Predicted sets dealt to the documents at random: what precision, recall and F1 are by luck.
+# The chance level: predicted sets assigned to the documents at random.
 
 MIN_PERMUTATIONS = 20
 N_PERMUTATIONS = 200
@@ -145,7 +145,7 @@ def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False
 
 
 def expected_hits(sets: Sets, mode: Mode) -> float:
-    """The mean number of exact hits over all deals: every gold set meets every predicted one alike often."""
+    """The mean number of exact hits over all assignments of predicted sets to documents."""
     entries = max(1, len(sets.terms)) * len(sets.assertions)
     wanted, given = (
         np.bincount(side.terms * len(sets.assertions) + side.assertions, minlength=entries)
