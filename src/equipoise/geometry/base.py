@@ -123,7 +123,7 @@ _ROWS_AT_ONCE = 1024
 class PreparedCorpus:
     """A corpus ready for ``Geometry.similarity``: the right factor of the product, and a factor per point.
 
-    The scale stands apart from the rows so that a large corpus need not be copied to be normalised.
+    The scale is separate from the rows, so that a large corpus is not copied for normalisation.
     """
 
     rows: PointArray
@@ -174,7 +174,7 @@ class Geometry(ABC):
         return self, points.astype(np.float64, copy=False)
 
     def norm(self, points: ArrayLike) -> Floats:
-        """How far out each point lies: the euclidean length, unless the class says otherwise."""
+        """The norm of each point: the euclidean norm, unless the class overrides it."""
         return distances.norm(points)
 
     def check(self, points: ArrayLike) -> Validity:

@@ -69,7 +69,7 @@ class PairPrefilter:
         if not self.reach * lengths.max(initial=0.0) < LARGEST_SINGLE:
             return None
         left, right = self.left.astype(np.float32), self.right.astype(np.float32)
-        # Beside this the errors of float64 are nothing.
+        # The errors of float64 are negligible compared with this.
         slack = ((left.shape[1] + 8) / 2 * np.finfo(np.float32).eps * lengths).astype(np.float32)
         left[:, -2] = slack
         return replace(self, left=left, right=right, slack=slack)

@@ -217,7 +217,7 @@ class Lorentz(Geometry):
 def _of_size_one(points: PointArray, size: float) -> Floats:
     """The points in float64, scaled so that ``size`` becomes about 1.
 
-    A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
+    Scaling by a power of two is exact, and prevents overflow and underflow of the squares.
     """
     rows = points.astype(np.float64, copy=False)
     return np.ldexp(rows, -np.frexp(size)[1]) if size > 0.0 else rows
@@ -239,7 +239,7 @@ def _inverse_lengths(points: PointArray) -> PointArray:
 
 
 def _round_middle(points: PointArray) -> tuple[float, ...]:
-    """A point near the middle of the cloud, so round that moving whole numbers there keeps them whole.
+    """A point near the centre of the data, rounded so that subtracting it keeps integers exact.
 
     Ties between equidistant points would not survive a move by the mean, which rounds every coordinate.
     """

@@ -1,7 +1,7 @@
 """Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
 
 When a share f of the corpus has been seen, about k*f of the final best k are among it, so the score at a
-rank safely beyond k*f lies below the final k-th score. What does not beat this threshold is dropped with one
+rank safely beyond k*f is below the final k-th score. What does not beat this threshold is dropped with one
 comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
 best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
 """

@@ -254,7 +254,7 @@ class MappedPages:
     """The mapping beneath an array, if there is one whose pages may be dropped after use.
 
     Pages of a mapped file stay in the memory of the process once they are read, up to the size of the file.
-    Those that only mirror the file can go: whoever needs them again gets them from the file.
+    Clean pages can be dropped: they are read from the file again if needed.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
