@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.stats.comparison import compare_results
 from equipoise.stats.estimate import result_from_values
@@ -317,7 +318,9 @@ def _tests(scenario: Scenario, n_resamples: int, rng: np.random.Generator) -> tu
         run_test("randomisation", one - other, n_permutations=N_PERMUTATIONS, rng=rng)[0],
         run_test("mcnemar", majority_hits(one) - majority_hits(other), n_permutations=N_PERMUTATIONS, rng=rng)[0],
     ]
-    shipped = compare_results(results, n_permutations=N_PERMUTATIONS, n_resamples=1, seed=seed).contrasts
+    shipped = compare_results(
+        results, config=StatsConfig(n_permutations=N_PERMUTATIONS, n_resamples=1, seed=seed)
+    ).contrasts
     return (*map(float, alone), shipped[0].p, min(each.adjusted for each in shipped))
 
 

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equipoise.audit.audit import audit_table
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
 from equipoise.domains.accounts.trees.files import read_codes, read_edges
 from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
@@ -395,7 +396,7 @@ def _folders(folder: Path) -> list[Target]:
         Ranking.from_ranks([1, 3, 2, 9], candidates=20, unit_ids=list("abcd")),
         ["MRR", "HR@3"],
         system="s",
-        n_resamples=20,
+        config=StatsConfig(n_resamples=20),
     )
     details = {"a": UnitContent("text", ("x",), {"kind": "k"}, (RetrievedItem("d", "t", 0.5, True, "w"),))}
     tuning = TuningRecord(
@@ -430,7 +431,7 @@ def _scored(path: Path) -> object:
     """Evidence, and what a metric makes of it."""
     evidence = load_evidence(path)
     metrics = "Silhouette" if evidence.kind == "space" else None
-    return evaluate(evidence, metrics, n_resamples=10) if len(evidence) else evidence
+    return evaluate(evidence, metrics, config=StatsConfig(n_resamples=10)) if len(evidence) else evidence
 
 
 def _stored(path: Path) -> object:

@@ -28,15 +28,6 @@ class Direction(StrEnum):
     DOWN = "down"
 
 
-class Ties(StrEnum):
-    """How ties are resolved: the expectation over all orders, the order by id, or the best or worst order."""
-
-    EXPECTED = "expected"
-    BY_ID = "by_id"
-    OPTIMISTIC = "optimistic"
-    PESSIMISTIC = "pessimistic"
-
-
 class Role(StrEnum):
     """Whether a text is embedded as a query or a document; many models use a different prompt for each."""
 

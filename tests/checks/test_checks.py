@@ -9,6 +9,7 @@ import pytest
 
 from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets
 from equipoise.checks.registry import all_checks, check_by_code, run_checks
+from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
@@ -184,8 +185,8 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     ranking = tied_ranking(8)
     result = evaluate(ranking, ["MRR", "HR@1"])
     found = the("EQ301", result.findings)
-    low = evaluate(ranking, "MRR", ties="pessimistic")["MRR"].value
-    high = evaluate(ranking, "MRR", ties="optimistic")["MRR"].value
+    low = evaluate(ranking, "MRR", config=StatsConfig(ties="pessimistic"))["MRR"].value
+    high = evaluate(ranking, "MRR", config=StatsConfig(ties="optimistic"))["MRR"].value
     assert found.message.startswith("2.0% of the relevant items tie")
     assert f"MRR lies between {low:.4f} and {high:.4f}" in found.message
     assert low < result["MRR"].value < high
@@ -200,14 +201,16 @@ def test_ties_that_move_the_figure_by_less_than_a_thousandth_are_not_reported() 
     scores = np.tile(np.arange(500, 0, -1.0), (90, 1))
     scores[:30, 400] = scores[:30, 401]
     ranking = Ranking.from_scores(scores, np.array([400] * 30 + [3] * 60))
-    low, high = (evaluate(ranking, "MRR", ties=rule)["MRR"].value for rule in ("pessimistic", "optimistic"))
+    low, high = (
+        evaluate(ranking, "MRR", config=StatsConfig(ties=rule))["MRR"].value for rule in ("pessimistic", "optimistic")
+    )
     assert 0 < high - low < 0.001
     assert "EQ301" not in codes(evaluate(ranking, "MRR").findings)
     assert "EQ301" in codes(evaluate(ranking, "MR").findings), "a third of a rank is not nothing"
 
 
 def test_ties_are_reported_whatever_order_they_were_put_in() -> None:
-    assert "EQ301" in codes(evaluate(tied_ranking(8), "MRR", ties="by_id").findings)
+    assert "EQ301" in codes(evaluate(tied_ranking(8), "MRR", config=StatsConfig(ties="by_id")).findings)
 
 
 def test_a_constant_scorer_is_not_above_chance_on_any_metric() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
@@ -37,7 +38,9 @@ def stored(folder: Path) -> Stored:
     ) -> str:
         ids = units or [f"q{unit}" for unit in range(len(ranks))]
         ranking = Ranking.from_ranks(ranks, candidates=50, unit_ids=ids)
-        result = evaluate(ranking, metrics or ("MRR", "MR", "HR@1"), system=name, ties=ties, n_resamples=200)
+        result = evaluate(
+            ranking, metrics or ("MRR", "MR", "HR@1"), system=name, config=StatsConfig(ties=ties, n_resamples=200)
+        )
         datasets = {"truth.qrels": truth} if truth else {}
         manifest = Manifest(name, datasets=datasets).finish(status, reason="" if status == "complete" else "stopped")
         result = result if evidence else replace(result, evidence=None)
@@ -172,7 +175,7 @@ def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, fol
     true = [f"c{each}" for each in rng.integers(0, 3, 120)]
     for name, share in (("base", 0.9), ("worse", 0.4), ("alike", 0.9)):
         said = [each if rng.random() < share else "c0" for each in true]
-        result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, n_resamples=200)
+        result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, config=StatsConfig(n_resamples=200))
         save_run(folder / name, result, manifest=Manifest(name).finish())
     assert eq("gate", "worse", "--no-worse-than", "base").exit_code == 1
     done = eq("gate", "alike", "--no-worse-than", "base", "--margin", "0.1")
@@ -323,8 +326,8 @@ def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their
         (["--no-worse-than", "nowhere"], "there is no run directory nowhere"),
         (["--no-worse-than", "dense", "--margin", "-1"], "the margin -1.0"),
         (["--min", "MRR>=0.5", "--confidence-level", "95"], "confidence_level=95.0"),
-        (["--no-worse-than", "dense", "--n-permutations", "10"], "10 random flips cannot show a loss at 95 %"),
-        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "10,000 random flips cannot show a loss"),
+        (["--no-worse-than", "dense", "--n-permutations", "10"], "10 permutations cannot show a loss at 95 %"),
+        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "10,000 permutations cannot show a loss"),
         (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39"], "a loss of 2 metrics"),
     ],
 )

@@ -125,7 +125,6 @@ def test_other_formats_give_the_same(eq, folder: Path, suffix: str) -> None:
         ((*SCORE, "--user", "units.csv"), "neither an array file nor a column"),
         ((*SCORE, "--user", "units.csv:who"), "has no column who"),
         ((*SCORE, "--slice", "units.csv:hour"), "has no name"),
-        ((*SCORE, "--cluster", "units.csv:hour"), "users are resampled"),
         ((*SCORE, "--history", "visits.csv"), "rows name none"),
         ((*SCORE[:4], "--targets", "user.npy"), "class codes are needed"),
         ((*SCORE[:4], "--targets", "short.npy"), "1 targets for 60 rows"),

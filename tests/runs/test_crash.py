@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.config import StatsConfig
 from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io import atomic
@@ -65,7 +66,9 @@ def whole_version(path: Path) -> int:
 
 
 def small(version: int) -> Result:
-    result = evaluate(Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, n_resamples=50)
+    result = evaluate(
+        Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, config=StatsConfig(n_resamples=50)
+    )
     return Result(
         result.system,
         result.unit_ids,

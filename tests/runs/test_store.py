@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.config import StatsConfig
 from equipoise.errors import ChangedFileError, StoreError
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.labels import Labels
@@ -41,7 +42,7 @@ RUN = {
 def small_result(system: str = "bm25") -> Result:
     ranking = Ranking.from_runs(QRELS, RUN)
     clusters = ["x", "x", "y", "y"]
-    return evaluate(ranking, ["nDCG@10", "MRR", "HR@1"], system=system, clusters=clusters, seed=5)
+    return evaluate(ranking, ["nDCG@10", "MRR", "HR@1"], system=system, config=StatsConfig(clusters=clusters, seed=5))
 
 
 def store(tmp_path: Path, result: Result | None = None) -> Path:

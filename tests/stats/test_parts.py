@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from studies.interval_calibration_data import NumberRows
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
 from equipoise.stats.corpus_intervals import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
@@ -24,7 +25,7 @@ def labels(units: int, classes: int, kept: float) -> Labels:
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("classes", [3, 50])
 def test_intervals_of_agreements_hold_their_estimate_and_have_a_width(classes: int, kept: float) -> None:
-    result = estimate(labels(600, classes, kept), AGREEMENTS, n_resamples=100, chance=False)
+    result = estimate(labels(600, classes, kept), AGREEMENTS, config=StatsConfig(n_resamples=100), chance=False)
     for name in result.names:
         interval = result[name].interval
         assert interval.method == "subsample"

@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from studies.power_calibration import PowerRow, planned_power, true_contrasts
 
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.formatting import about
 from equipoise.stats.intervals import Interval
@@ -32,7 +33,7 @@ def pilot() -> Floats:
 
 @pytest.fixture(scope="module")
 def comparison(pilot: Floats) -> Comparison:
-    return compare_results(results(pilot), n_permutations=499, n_resamples=50)
+    return compare_results(results(pilot), config=StatsConfig(n_permutations=499, n_resamples=50))
 
 
 def results(scores: Floats) -> list[Result]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.config import StatsConfig
 from equipoise.errors import InputError, UndefinedError, UnknownNameError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
@@ -81,7 +82,7 @@ def test_weights_and_clusters_are_those_of_the_slice() -> None:
     qrels = {f"q{unit}": {f"d{item}": 1 for item in range(1 + unit % 3)} for unit in range(24)}
     run = {unit: {f"d{item}": float((item * 7 + int(unit[1:])) % 11) for item in range(9)} for unit in qrels}
     clusters = {unit: int(unit[1:]) // 2 for unit in qrels}
-    result = evaluate(Ranking.from_runs(qrels, run), "MR", clusters=clusters, chance=False)
+    result = evaluate(Ranking.from_runs(qrels, run), "MR", config=StatsConfig(clusters=clusters), chance=False)
     early = [place for place, unit in enumerate(result.unit_ids) if int(unit[1:]) < 12]
     part = slice_estimates(result, "MR", {unit: {"half": int(unit[1:]) < 12} for unit in qrels})[0]
     assert part.value == "True"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from equipoise.config import StatsConfig
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,
@@ -64,7 +65,7 @@ def test_results_compare_under_any_name(metric: str) -> None:
 
 def test_the_exact_mcnemar_test_works_by_name() -> None:
     one, other = binary("one", 1, "nested accuracy", 0.8), binary("other", 2, "nested accuracy", 0.6)
-    seen = compare([one, other], test="mcnemar").contrasts[0]
+    seen = compare([one, other], config=StatsConfig(test="mcnemar")).contrasts[0]
     difference = one.per_unit["nested accuracy"] - other.per_unit["nested accuracy"]
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     assert (seen.wins, seen.losses) == (wins, losses)
@@ -97,7 +98,9 @@ def test_chance_is_unknown_unless_it_is_given() -> None:
 def test_clusters_widen_the_interval_of_values_that_repeat() -> None:
     values = np.repeat([1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1], 4)
     alone = result_from_values("mine", UNITS, {"accuracy": values})
-    together = result_from_values("mine", UNITS, {"accuracy": values}, clusters=np.repeat(np.arange(15), 4))
+    together = result_from_values(
+        "mine", UNITS, {"accuracy": values}, config=StatsConfig(clusters=np.repeat(np.arange(15), 4))
+    )
     assert together["accuracy"].interval.width > 1.7 * alone["accuracy"].interval.width
     assert together["accuracy"].interval.method == "wilson-effective"
 
@@ -122,8 +125,8 @@ def test_a_known_name_with_other_bounds_is_another_metric() -> None:
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     values = {"overlap": np.random.default_rng(0).random(60)}
-    first, same = (result_from_values("mine", UNITS, values, seed=3) for _ in range(2))
-    other = result_from_values("mine", UNITS, values, seed=4)
+    first, same = (result_from_values("mine", UNITS, values, config=StatsConfig(seed=3)) for _ in range(2))
+    other = result_from_values("mine", UNITS, values, config=StatsConfig(seed=4))
     assert first["overlap"].interval == same["overlap"].interval
     assert first["overlap"].interval != other["overlap"].interval
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
+from equipoise.config import Ties
 from equipoise.evidence.sets import Sets
 from equipoise.stats.bootstrap import ResamplingUnits, mean_skewness
 from equipoise.stats.comparison import Comparison
@@ -21,7 +22,7 @@ from equipoise.stats.formatting import (
     format_value,
     n_decimals,
 )
-from equipoise.types import Direction, Finding, Floats, Severity, Ties, with_label
+from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -361,8 +362,8 @@ def few_moved(comparison: Comparison) -> Iterator[Observation]:
         yield Observation(
             f"{first.a}, {first.b}",
             f"on {comparison.primary} they differ on {moved} of {first.n:,}, so the "
-            f"{format_percent(first.interval.confidence_level)} interval of the difference, {format_interval(first.interval)}, "
-            f"may be too narrow{more}",
+            f"{format_percent(first.interval.confidence_level)} interval of the difference, "
+            f"{format_interval(first.interval)}, may be too narrow{more}",
             tuple(
                 with_label(f"{each.a}, {each.b}", f"{each.wins} won, {each.losses} lost, n {each.n}") for each in pairs
             ),

@@ -20,6 +20,7 @@ from equipoise.errors import ParameterError
 from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.geometry.sharded_search import MapFunction
     from equipoise.runs.executors import Executor
     from equipoise.runs.manifest import Manifest
@@ -72,13 +73,11 @@ def geometries() -> list[str]:
     metavar="NAME=VALUE",
     help="Option of the store: index=hnsw for pgvector, ef_search=200 for HNSW.",
 )
-@click.option("--collection", metavar="NAME", help="Collection in the store; default: a hash of the vectors.")
-@click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
-@options.seed_option
-@click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
+@click.option("--collection", metavar="NAME", help="Its name in the store; made from the vectors if left out.")
+@click.option("--name", metavar="NAME", help="What the run is called; the store's spec if left out.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="For exact search.")
+@options.stats_options(omit=("test", "correction", "n_permutations"))
+@click.option("-o", "--output", metavar="FOLDER", help="Write the run beneath this folder.")
 @engine_options
 @options.output_options
 @pass_output
@@ -93,9 +92,7 @@ def index_quality(
     collection: str | None,
     name: str | None,
     threads: int,
-    confidence_level: float,
-    n_resamples: int,
-    seed: int,
+    config: StatsConfig,
     output: str | None,
     engine: Executor,
 ) -> int:
@@ -113,8 +110,8 @@ def index_quality(
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
     system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
-    manifest = replace(
-        Manifest.start(system, command=out.command, seed=seed, inputs=files),
+    begun = replace(
+        Manifest.start(system, command=out.command, seed=config.seed, inputs=files),
         parameters={"store": store_label(spec), "geometry": geometry, "k": k, **store_options},
     )
     target = collection or _collection(manifest, geometry, store_options)
@@ -123,12 +120,10 @@ def index_quality(
             open_store(spec, collection=target, dims=shards.dims, geometry=geometry, **store_options) as opened_store,
             _StageBars(out) as bars,
         ):
-            measurement = task.measure_index(
-                opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch
-            )
+            found = task.measure_index(opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch)
             exact = opened_store.exact
-        result = measurement.result(system, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
-        _show(out, result, measurement, exact=exact)
+        result = found.result(system, config=config)
+        _show(out, result, found, exact=exact)
         if output is not None:
             _write_run(out, result, measurement, manifest, Path(output))
     if measurement.stopped:

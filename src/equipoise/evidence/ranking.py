@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import Ties
 from equipoise.errors import InputError
 from equipoise.evidence import segments
 from equipoise.evidence.base import Arrays, Evidence, StoredArrays, constant_column, ids_to_array
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.io.dag import segment_indices, segment_offsets
-from equipoise.types import Bools, Floats, Ids, Ints, Ties
+from equipoise.types import Bools, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import Geometry

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import Ties
 from equipoise.errors import ParameterError
 from equipoise.io.dag import segment_offsets
-from equipoise.types import Floats, Ints, Ties
+from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.evidence.ranking import Ranking

@@ -94,7 +94,8 @@ def _caption(subject: RunSet, one: Estimate) -> str:
     best = "highest" if subject.better == Direction.UP else "lowest"
     return (
         f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} on parts of the units, "
-        f"with {format_percent(one.interval.confidence_level)} intervals; the stronger the shade, the better ({best} is best). "
+        f"with {format_percent(one.interval.confidence_level)} intervals; "
+        f"the stronger the shade, the better ({best} is best). "
         f"Parts of fewer than {MIN_UNITS} units are greyed: their figures say little."
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise import __version__
 from equipoise.checks.base import pluralize
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.report.breakdowns import slice_table, value_distributions
 from equipoise.report.findings import group_findings
@@ -169,8 +170,8 @@ def verdict(subject: RunSet) -> str:
     luck = format_value(own.chance, places, reason="not computed")
     return (
         f"{subject.names[0]} scores {format_value(own.value, places)} on {subject.primary} "
-        f"({format_percent(own.interval.confidence_level)} interval {format_interval(own.interval, places)}; chance {luck}) "
-        f"over {pluralize(own.n, 'unit')}. "
+        f"({format_percent(own.interval.confidence_level)} interval "
+        f"{format_interval(own.interval, places)}; chance {luck}) over {pluralize(own.n, 'unit')}. "
         "One run alone cannot say whether another system would do better: report it together with one."
     )
 
@@ -297,14 +298,12 @@ def compare_runs(
     runs: Sequence[StoredRun],
     *,
     primary: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> Comparison | None:
     """The comparison of the runs on the metrics that all of them have; None for one run alone."""
     if len(runs) < 2:
         return None
-    return compare([run.result for run in runs], primary=primary, test=test, correction=correction, seed=seed)
+    return compare([run.result for run in runs], primary=primary, config=config)
 
 
 def _read(path: Path, primary: str | None) -> StoredRun:

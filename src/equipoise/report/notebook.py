@@ -69,7 +69,7 @@ def result_html(result: Result) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """One row a system, best first: the primary metric in full, the others beside it with their bands."""
     others = [name for name in comparison.metrics if name != comparison.primary]
-    level = format_percent(comparison.question.confidence_level)
+    level = format_percent(comparison.config.confidence_level)
     heads = (
         "band",
         "system",

@@ -78,7 +78,7 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
     places = shared_decimals(each.interval for each in estimates)
     behind = [_to_leader(comparison, name, primary) for name in order]
     finer = max(places, shared_decimals(each.interval for each in behind if each is not None))
-    level = format_percent(comparison.question.confidence_level)
+    level = format_percent(comparison.config.confidence_level)
     own = _own(comparison)
     return [
         ReportColumn("band", [" ".join(comparison.bands[name]) or "-" for name in order]),
@@ -124,7 +124,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
         ReportColumn("metric", metric_cells),
         ReportColumn("system", system, shortens="middle"),
         ReportColumn("estimate", value, right=True),
-        ReportColumn(f"{format_percent(comparison.question.confidence_level)} interval", reach, right=True, rank=1),
+        ReportColumn(f"{format_percent(comparison.config.confidence_level)} interval", reach, right=True, rank=1),
         ReportColumn(TO_LEADER, difference, right=True, rank=2),
         ReportColumn(_p_head(comparison), p, right=True, rank=3),
         ReportColumn("chance", chance, right=True, rank=9, extra=True),
@@ -156,12 +156,13 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
 
 def comparison_caption(comparison: Comparison) -> str:
     """What the letters mean, and how p and the intervals of differences were made."""
-    question = comparison.question
+    config = comparison.config
     how = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
     permutations = "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} flips"
     return (
         "Systems that share a letter cannot be told apart at "
-        f"{format_percent(question.confidence_level)}. {how}{permutations}; seed {question.seed}.{_about_intervals(comparison)}"
+        f"{format_percent(config.confidence_level)}. {how}{permutations}; seed {config.seed}."
+        f"{_about_intervals(comparison)}"
         f"{_about_gaps(comparison, [comparison.primary])}"
     )
 
@@ -333,8 +334,8 @@ def _pairs_caption(comparison: Comparison) -> str:
     side = "right" if comparison.better == Direction.UP else "left"
     return (
         f"The first system minus the second on {comparison.primary}, with "
-        f"{format_percent(comparison.question.confidence_level)} intervals; where the first is better, the mark lies to the "
-        f"{side} of 0. "
+        f"{format_percent(comparison.config.confidence_level)} intervals; where the first is better, "
+        f"the mark lies to the {side} of 0. "
         f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family}."
     )
 
@@ -401,5 +402,5 @@ def _caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     if metric != comparison.primary:
         return other_metrics_caption(comparison, [metric])
-    level = format_percent(comparison.question.confidence_level)
+    level = format_percent(comparison.config.confidence_level)
     return f"Systems that share a letter cannot be told apart at {level}. {chance_note(comparison)}"

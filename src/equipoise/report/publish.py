@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.extras import install_command
 from equipoise.io.atomic import write_text
@@ -32,9 +33,7 @@ def write_report(
     output: PathLike,
     *,
     primary: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     charts: bool = True,
     pictures: PathLike | None = None,
     step: Callable[[str], None] = lambda what: None,
@@ -52,7 +51,7 @@ def write_report(
     step(f"reading {len(runs)} runs")
     stored = read_runs(runs, primary)
     step("comparing")
-    comparison = compare_runs(stored, primary=primary, test=test, correction=correction, seed=seed)
+    comparison = compare_runs(stored, primary=primary, config=config)
     step("building the page")
     page = build_page(stored, comparison)
     step("writing it")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.emulation import RunAndQrels, excluded_queries, per_query_under, score_under
@@ -192,16 +193,13 @@ def score_like(
     like: str | Preset,
     system: str = "system",
     corpus_size: int | None = None,
-    clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     catalogue: MetricCatalogue | None = None,
 ) -> Result:
     """What a library would print for a run, with our intervals, counts and chance levels beside it.
 
     ``run`` and ``qrels`` are dicts of dicts or paths. The units are the judged queries; those that the
-    library leaves out count as undefined. ``clusters`` is an id a unit, in their order or by id. The settings
+    library leaves out count as undefined. The settings
     name the preset, its conventions and what the library itself would have stumbled over; results under
     different presets are not compared with each other.
 
@@ -221,11 +219,10 @@ def score_like(
         material.units,
         # The last bit of a sum may lie beyond the bound.
         {name: np.clip(figure.per_unit, 0.0, 1.0) for name, figure in figures.items()},
-        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=seed) for metric in chosen},
-        clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
+        chance={
+            metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen
+        },
+        config=config,
         settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
     )
     printed = {name: replace(estimate, value=figures[name].value) for name, estimate in result.estimates.items()}

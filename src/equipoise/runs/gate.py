@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from math import isclose, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.regression_gate import GateCheck, RegressionTest, check_regressions
 from equipoise.stats.formatting import format_percent, format_value, n_decimals
-from equipoise.stats.intervals import checked_level
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ def check_gate(
     confident: bool = False,
     against: BaselineCheck | None = None,
     allow_missing: bool = False,
-    confidence_level: float = 0.95,
-    n_permutations: int = 10_000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> GateResult:
     """Ask whether a run meets every minimum, and whether it is no worse than a baseline.
 
@@ -159,11 +157,11 @@ def check_gate(
     else the first of the run. Fewer ``n_permutations`` than the level needs are refused. Units that the truth has and
     a run lacks close the gate, unless it is told to allow them; they score 0 then.
     """
-    checked_level(confidence_level)
+    confidence_level = config.confidence_level
     if against is not None and confidence_level <= 0.5:
         raise ParameterError(
-            f"the level {confidence_level:g} would call a loss significant that is as likely as not",
-            hint="give a level above 0.5, such as 0.95",
+            f"confidence_level={confidence_level:g} would call a loss significant that is as likely as not",
+            hint="use a confidence level above 0.5, such as 0.95",
         )
     asked = [Requirement.parse(text) for text in minimums]
     if not asked and against is None:
@@ -184,7 +182,7 @@ def check_gate(
     verdicts += [_minimum(run.result, each, confident=confident, confidence_level=confidence_level) for each in asked]
     if against is not None:
         names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
-        asked_loss = RegressionTest(against.margin, confidence_level, n_permutations, seed, against.test)
+        asked_loss = RegressionTest(against.margin, against.test, config)
         verdicts += check_regressions(run, against.baseline, names, asked_loss)
     return GateResult(run.result.system, tuple(verdicts))
 
@@ -253,8 +251,8 @@ def _sure(estimate: Estimate, asked: Requirement, confidence_level: float) -> Ga
     end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
     passed, places = asked.holds(end), n_decimals(reach)
     sentence = (
-        f"{metric} is {format_value(value, places)}, and the {which} end of its {format_percent(confidence_level)} interval, "
-        f"{_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
+        f"{metric} is {format_value(value, places)}, and the {which} end of its "
+        f"{format_percent(confidence_level)} interval, {_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
     )
     return GateCheck(passed, sentence, "minimum", metric, value, end)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.metrics.pairs import average_ranks
 from equipoise.stats.bootstrap import ResamplingUnits, cluster_codes
@@ -204,14 +205,14 @@ TESTS: dict[str, PairedTest] = {
         "paired randomisation test",
         "Fisher 1935; Smucker, Allan and Carterette, CIKM 2007",
         frozenset({"weights", "clusters", "margin", "n_permutations", "rng"}),
-        aliases=("randomization", "sign_flip", "sign-flip", "permutation"),
+        aliases=TEST_ALIASES["randomisation"],
     ),
     "t": PairedTest(
         paired_t_test,
         "paired t test",
         "Student 1908; cluster-robust after Liang and Zeger, Biometrika 1986",
         frozenset({"weights", "clusters", "margin"}),
-        aliases=("paired_t", "paired-t", "ttest", "t-test"),
+        aliases=TEST_ALIASES["t"],
     ),
     "wilcoxon": PairedTest(
         wilcoxon_test,
@@ -265,7 +266,9 @@ def run_test(
 def checked_flips(n_permutations: int) -> int:
     """The number of sign patterns, when there is at least one."""
     if n_permutations < 1:
-        raise ParameterError(f"flips is {n_permutations}", hint="give at least 1; 10000 is the default")
+        raise ParameterError(
+            f"n_permutations={n_permutations} is less than 1", hint="give at least 1; 10000 is the default"
+        )
     return n_permutations
 
 

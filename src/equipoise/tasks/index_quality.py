@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.geometry.base import PointArray, as_vectors
 from equipoise.geometry.sharded_search import MapFunction, PreparedQueries, nearest_in_shards
@@ -56,13 +57,13 @@ class IndexMeasurement:
         """Queries a second when they come in batches."""
         return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
 
-    def result(self, system: str, *, confidence_level: float = 0.95, n_resamples: int = 2000, seed: int = 0) -> Result:
+    def result(self, system: str, *, config: StatsConfig = DEFAULT_STATS) -> Result:
         """The figures with their intervals; a unit is a query."""
-        shared: dict[str, Any] = {"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed}
+        confidence_level = config.confidence_level
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
         luck = min(self.k, self.vectors) / self.vectors
-        found = result_from_values(system, units, {name: self.recall}, chance={name: luck}, **shared)
+        found = result_from_values(system, units, {name: self.recall}, chance={name: luck}, config=config)
         slow = result_from_values(
             system,
             units,
@@ -70,7 +71,7 @@ class IndexMeasurement:
             bounds=(0.0, inf),
             better=Direction.DOWN,
             unit="ms",
-            **shared,
+            config=config,
         )
         return Result(
             system=system,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes import benchmark as engine
 from equipoise.domains.phenotypes.benchmark import compare_vectors, run_benchmark
 from equipoise.domains.phenotypes.cases import Case, read_cases
@@ -174,7 +175,7 @@ def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, t
     runs = sorted((tmp_path / "runs").iterdir())
     assert [run.name for run in runs] == ["hash-label_synonyms_max", "tfidf-label_synonyms_max"]
     stored = [load_run(run) for run in runs]
-    again = compare([each.result for each in stored], "MRR", n_permutations=100, n_resamples=100)
+    again = compare([each.result for each in stored], "MRR", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert again.scores == benchmark.comparison.scores
     assert again.leader == benchmark.comparison.leader
     detail = stored[1].details["b"]

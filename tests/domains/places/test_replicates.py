@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.report import method_notes, seed_claims
-from equipoise.domains.places.seed_comparison import Settings, compare_across_seeds, evaluate_seed, pair_seeds
+from equipoise.domains.places.seed_comparison import compare_across_seeds, evaluate_seed, pair_seeds
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify
 
-QUICK = Settings(n_resamples=200, n_permutations=2000)
+QUICK = StatsConfig(n_resamples=200, n_permutations=2000)
 UNITS, CLASSES = 60, 12
 USERS = np.repeat(np.array([f"u{user}" for user in range(10)], dtype=object), [3, 9, 4, 8, 6, 6, 2, 10, 7, 5])
 
@@ -183,7 +184,9 @@ def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[flo
 
     def model(side: int) -> dict[str, Result]:
         return {
-            f"s{seed}": result_from_values("m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, n_resamples=20)
+            f"s{seed}": result_from_values(
+                "m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, config=StatsConfig(n_resamples=20)
+            )
             for seed, pair in enumerate(figures)
         }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.report.build import build_page
 from equipoise.report.view_model import Page, Point, Projection
 from equipoise.runs.manifest import Manifest
@@ -73,10 +74,14 @@ def page_of(
                 column[place] = float("nan")
     ids = np.array([f"q{place}" for place in range(UNITS)], dtype=object)
     results = [
-        result_from_values(name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), n_resamples=200)
+        result_from_values(
+            name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), config=StatsConfig(n_resamples=200)
+        )
         for name, columns in tables.items()
     ]
-    comparison = compare_results(results, n_permutations=200, n_resamples=200) if len(results) > 1 else None
+    comparison = (
+        compare_results(results, config=StatsConfig(n_permutations=200, n_resamples=200)) if len(results) > 1 else None
+    )
     runs = [KnownRun(result, tuned=tuned) for result in results]
     return build_page(runs, comparison, texts=False), comparison
 

@@ -20,6 +20,7 @@ from equipoise.extras import install_command
 from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.accounts.charts import TreeCharts
     from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
     from equipoise.domains.accounts.experiment import TreeEvaluationConfig
@@ -210,9 +211,7 @@ class TreeEmbedderParam(options.NameType):
 @training_options
 @device_option
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is trained.")
-@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--n-resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
-@options.seed_option
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @click.option("-o", "--output", metavar="FOLDER", help="Keep everything here.")
 @options.fail_option
 @engine_options
@@ -232,7 +231,7 @@ def evaluate(
     negatives: str | None,
     train_on: str | None,
     seeds: int,
-    seed: int,
+    config: StatsConfig,
     output: str | None,
     fail_on: str | None,
     engine: Executor,
@@ -246,8 +245,10 @@ def evaluate(
     settings = {
         **judging,
         "embedders": embedders,
-        "seeds": tuple(range(seed, seed + seeds)),
-        "seed": seed,
+        "seeds": tuple(range(config.seed, config.seed + seeds)),
+        "confidence_level": config.confidence_level,
+        "n_resamples": config.n_resamples,
+        "seed": config.seed,
         "options": training_config(epochs, burn_in, negatives, train_on),
     }
     # Somebody who names only other embedders, or has vectors, need not train a hyperbolic one.

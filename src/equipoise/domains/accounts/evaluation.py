@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import with_findings
 from equipoise.domains.accounts.embedders import CombinatorialEmbedder, rounding_error_bound
 from equipoise.domains.accounts.reconstruction import (
@@ -90,15 +91,6 @@ def _ancestor(node: int, level: int, above: Ints, tops: set[int]) -> int:
 SPEARMAN = NormDepthCorrelation().name
 NO_RELATIVES = "EQ104"
 """Said of units without an answer: here these are nodes without relatives, and the report counts them."""
-
-
-@dataclass(frozen=True)
-class Sure:
-    """How sure is sure: level, resampling and the seed of it."""
-
-    confidence_level: float = 0.95
-    n_resamples: int = 2000
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -195,7 +187,7 @@ def evaluate_embedding(
     relation: str = "parent",
     filtered: bool | None = None,
     branches: BranchClusters | None = None,
-    sure: Sure | None = None,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> EmbeddingEvaluation:
     """Rank the relatives of every node by the distances of the vectors, and measure the ranks.
@@ -204,7 +196,6 @@ def evaluate_embedding(
     as "cuda" ranks there, by products, which round. In the combinatorial construction many distances are
     equal but for rounding, so those within its error are tied.
     """
-    sure = sure or Sure()
     clusters = (branches or branch_clusters(tree)).of_nodes
     found = reconstruct(
         tree,
@@ -215,12 +206,7 @@ def evaluate_embedding(
         device=device,
         moved=_moved(embedded),
     )
-    options: dict[str, Any] = {
-        "confidence_level": sure.confidence_level,
-        "n_resamples": sure.n_resamples,
-        "seed": sure.seed,
-    }
-    result = reconstruction_result(found, system=system, clusters=clusters, **options)
+    result = reconstruction_result(found, system=system, config=replace(config, clusters=clusters))
     result = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
     told = tuple(each for each in result.findings if each.code != NO_RELATIVES)
     where = {} if device is None else {"device": device}
@@ -228,12 +214,12 @@ def evaluate_embedding(
     return EmbeddingEvaluation(
         result=result,
         embedded=embedded,
-        norms=mean_and_deviation(found.norms, clusters=clusters, **options),
-        radii=mean_and_deviation(found.radii, clusters=clusters, **options),
+        norms=mean_and_deviation(found.norms, clusters=clusters, config=config),
+        radii=mean_and_deviation(found.radii, clusters=clusters, config=config),
         parent_distances=mean_and_deviation(
-            found.parent_distances, clusters=clusters[found.tree.edges[:, 0]], **options
+            found.parent_distances, clusters=clusters[found.tree.edges[:, 0]], config=config
         ),
-        slices=reconstruction_slices(found, result, seed=sure.seed),
+        slices=reconstruction_slices(found, result, seed=config.seed),
         single=found.single,
     )
 

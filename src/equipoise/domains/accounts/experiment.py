@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import pluralize
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import without_chance_finding
 from equipoise.domains.accounts.embedders import normalise_name, tree_embedder
 from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
-    Sure,
     branch_clusters,
     evaluate_embedding,
 )
@@ -44,8 +44,6 @@ from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, LocalExecutor
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.alignment import GRID, TRIALS
-from equipoise.stats.bootstrap import checked_resamples, checked_seed
-from equipoise.stats.intervals import checked_level
 from equipoise.stats.seeds import summarise_seeds
 
 if TYPE_CHECKING:
@@ -99,7 +97,7 @@ class TreeEvaluationConfig:
     rates: tuple[float, ...] = LEARNING_RATES
     seeds: tuple[int, ...] = (0,)
     options: dict[str, Any] = field(default_factory=dict)
-    sure: Sure = field(default_factory=Sure)
+    stats: StatsConfig = DEFAULT_STATS
     device: str | None = None
 
     @property
@@ -132,7 +130,7 @@ class TreeEvaluationConfig:
         return {
             "relation": self.relation,
             "filtered": self.filtered,
-            "sure": self.sure,
+            "config": self.stats,
             "device": self.device,
         }
 
@@ -181,7 +179,7 @@ def checked_settings(
         rates=tried,
         seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         options=options,
-        sure=Sure(checked_level(confidence_level), checked_resamples(n_resamples), checked_seed(seed)),
+        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
         device=device,
     )
     if device is not None:
@@ -407,14 +405,11 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
     if len(results) < 2:
         return None
     primary = results[0].names[0]
-    sure = settings.sure
     return compare(
         results,
         [primary, "MAP"],
         primary=primary,
-        confidence_level=sure.confidence_level,
-        n_resamples=sure.n_resamples,
-        seed=sure.seed,
+        config=settings.stats,
     )
 
 
@@ -506,7 +501,7 @@ def _over_seeds(
     by_cell: dict[EmbeddingSpec, list[EmbeddingEvaluation]] = {}
     for piece, each in zip(pieces, judged, strict=True):
         by_cell.setdefault(piece.cell, []).append(each)
-    return [_spread(some, settings.sure.confidence_level) for some in by_cell.values()]
+    return [_spread(some, settings.stats.confidence_level) for some in by_cell.values()]
 
 
 def _spread(judged: Sequence[EmbeddingEvaluation], confidence_level: float) -> EmbeddingEvaluation:

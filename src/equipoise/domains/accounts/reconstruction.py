@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.base import to_numpy, unique_ids
 from equipoise.evidence.ranking import Ranking
@@ -22,7 +23,7 @@ from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
 from equipoise.stats.slices import Slice, slice_estimates
-from equipoise.types import Floats, Ids, Ints, Ties
+from equipoise.types import Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -273,25 +274,19 @@ def reconstruction_result(
     *,
     system: str = "system",
     metrics: Any = None,
-    clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
 ) -> Result:
     """All figures of a reconstruction in one result, whose evidence is the ranking.
 
     ``metrics`` replaces the usual ranking metrics. Intervals resample the nodes, those of one cluster
-    together: the top-level branches, unless ``clusters`` holds another id a node. No interval of a rank
+    together: the top-level branches, unless ``config.clusters`` has one id per node. No interval of a rank
     reaches beyond the last one. ``NormDepthCorrelation``, Spearman's correlation of norm and normalised rank, comes
     last.
     """
     options: dict[str, Any] = {
         "system": system,
-        "clusters": found.branches if clusters is None else clusters,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "seed": seed,
+        "config": config if config.clusters is not None else replace(config, clusters=found.branches),
         "chance": chance,
         "settings": {
             "ties": str(Ties.EXPECTED),

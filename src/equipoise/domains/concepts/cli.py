@@ -21,6 +21,7 @@ from equipoise.errors import ParameterError
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
 
@@ -104,15 +105,7 @@ class ConceptTaskParam(options.NameType):
     help="Weights of the composite; all five count alike if not given.",
 )
 @click.option("--scale", type=float, metavar="MOST", help="The largest score, where it is not 1: 5 for STS.")
-@click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option(
-    "--n-resamples",
-    type=click.IntRange(min=20),
-    default=200,
-    show_default=True,
-    help="How often units are drawn again.",
-)
-@options.seed_option
+@options.stats_options(omit=("test", "correction", "n_permutations"), n_resamples=200, min_resamples=20)
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a model.")
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
 @options.fail_option
@@ -127,6 +120,7 @@ def run(
     weights: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    config: StatsConfig,
     **settings: Any,
 ) -> int:
     """See ``HELP``."""
@@ -152,6 +146,9 @@ def run(
             weights=weighed,
             progress=tell,
             command=out.command,
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            seed=config.seed,
             **settings,
         )
     _show(out, found, output)

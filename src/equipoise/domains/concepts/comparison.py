@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.report import Recommendation, ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, ConceptScore, ScoreTerm
 from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors
@@ -53,8 +54,7 @@ def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: 
         compared = compare_results(
             results,
             metrics=[metric],
-            confidence_level=confidence_level,
-            correction=CORRECTION,
+            config=StatsConfig(confidence_level=confidence_level, correction=CORRECTION),
             metric_objects={metric: known},
         )
     except EquipoiseError:  # what cannot be compared separates nobody

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptSet,
@@ -313,7 +314,7 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int
     pairs = similarity(encode, field.pairs or ())
     named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     beside: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
-    result = evaluate(pairs, [*named.values(), Spearman()], system=system, seed=seed)
+    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=StatsConfig(seed=seed))
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
@@ -348,7 +349,9 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
 
     whole = found.found.vectors.astype(np.float64)
     others = [CONCEPT_SCORES["clustering"].value(again(whole, seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
-    result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, n_resamples=1)
+    result = evaluate(
+        found.found, list(named.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1), chance=False
+    )
     chance = _random_parts(found.found, count, figures, seed)
     result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
@@ -356,16 +359,17 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
         found.labels,
         list(matched.values()),
         system=system,
-        seed=seed,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
         chance=False,
-        n_resamples=SPACE_RESAMPLES,
     )
     luck = permutation_chance(found.labels, matched, seed=seed)
     chances = {matched[name].name: each.chance for name, each in luck.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
-    space = evaluate(found.space, list(true.values()), system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
+    space = evaluate(
+        found.space, list(true.values()), system=system, config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES)
+    )
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
         _estimates(result, named),
@@ -398,7 +402,12 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
     found = entity_evidence(encode, sentences, seed=seed)
     points = _points_of_mentions(sentences)
     beside: Named = {"neighbours, same type": NeighborPurity()}
-    space = evaluate(found.space, [EUCLIDEAN, *beside.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
+    space = evaluate(
+        found.space,
+        [EUCLIDEAN, *beside.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+    )
     text = result_from_values(
         system,
         found.mention_ids,
@@ -406,10 +415,9 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
         bounds=(-1.0, 1.0),
         unit="cosine",
         chance={"entity_text_similarity": found.entity_text_chance},
-        clusters=found.sentence_of,
-        seed=seed,
+        config=StatsConfig(clusters=found.sentence_of, seed=seed),
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed, chance=False)
+    probed = evaluate(found.probed, [Accuracy()], system=system, config=StatsConfig(seed=seed), chance=False)
     luck = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
     probed = _with_chances(probed, {Accuracy().name: luck["linear probe"].chance})
     parts = {
@@ -456,13 +464,17 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
         found.space,
         list(beside.values()),
         system=system,
-        seed=seed,
-        n_resamples=SPACE_RESAMPLES,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
     )
-    fixed = evaluate(found.space, list(graph.values()), system=system, seed=seed, n_resamples=1)
+    fixed = evaluate(found.space, list(graph.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
-    ranked = evaluate(found.ranking, list(links.values()), system=system, seed=seed, clusters=found.subjects.tolist())
+    ranked = evaluate(
+        found.ranking,
+        list(links.values()),
+        system=system,
+        config=StatsConfig(seed=seed, clusters=found.subjects.tolist()),
+    )
     parts = _estimates(space, {**coherence, **graph})
 
     def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
@@ -499,7 +511,12 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -
     }
     if len(space) > N_NEIGHBORS + 1:
         beside = {**beside, "hubness": Hubness(N_NEIGHBORS)}
-    result = evaluate(space, [*named.values(), *beside.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
+    result = evaluate(
+        space,
+        [*named.values(), *beside.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+    )
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
+from equipoise.config import StatsConfig
 from equipoise.domains.fair.chunk_index import index_chunks
 from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings, fitted_settings
 from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
@@ -323,7 +324,11 @@ def _claims(
 ) -> FairComparison:
     settings = plan.settings
     results = [each.result for each in outcomes]
-    comparison = compare(results, settings.metric, test=settings.test, seed=settings.seed) if len(results) > 1 else None
+    comparison = (
+        compare(results, settings.metric, config=StatsConfig(test=settings.test, seed=settings.seed))
+        if len(results) > 1
+        else None
+    )
     kinds = question_slices(plan.material)
     return FairComparison(
         outcomes=outcomes,
@@ -349,4 +354,4 @@ def _mcnemar(outcomes: Sequence[FairModelResult], settings: FairConfig) -> Compa
         return None
     metric = settings.metric
     counted = [replace(each, per_unit={metric: majority_hits(each.per_unit[metric])}, errors={}) for each in binary]
-    return compare(counted, metric, test="mcnemar", seed=settings.seed)
+    return compare(counted, metric, config=StatsConfig(test="mcnemar", seed=settings.seed))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.domains.fair.answer_evidence import AnswerRanking, rank_answers
 from equipoise.domains.fair.chunk_index import ChunkedDocuments, ChunkingParams, IndexedChunks
 from equipoise.domains.fair.model_result import ACCURACY, METRIC
@@ -374,7 +375,7 @@ def _result(
         chance={settings.metric: float(chance[score.trial_of].mean())},
         intervals=None if score.interval is None else {settings.metric: score.interval},
         errors=None if score.errors is None else {settings.metric: score.errors},
-        seed=settings.seed,
+        config=StatsConfig(seed=settings.seed),
         settings=_terms(tuning, material, settings)
         | ({} if score.errors is None else _error_terms(tuning, material, settings)),
     )

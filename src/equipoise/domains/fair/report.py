@@ -143,7 +143,7 @@ def _about_p(comparison: Comparison, *, drawn: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
     family = f"p is adjusted for {pairs} pairs" if pairs > 1 else "p is of one pair"
     choice = " and allows for the choice of parameters" if drawn else ""
-    level = format_percent(comparison.question.confidence_level)
+    level = format_percent(comparison.config.confidence_level)
     return f"Models that share a letter are not significantly different at {level}; {family}{choice}."
 
 

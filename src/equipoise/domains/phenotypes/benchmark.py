@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cases import (
     Case,
     ResolvedCases,
@@ -487,10 +488,12 @@ def compare_systems(
         comparison = compare(
             results,
             primary=PRIMARY,
-            confidence_level=settings.confidence_level,
-            n_permutations=settings.n_permutations,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
+            config=StatsConfig(
+                confidence_level=settings.confidence_level,
+                n_permutations=settings.n_permutations,
+                n_resamples=settings.n_resamples,
+                seed=settings.seed,
+            ),
         )
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),

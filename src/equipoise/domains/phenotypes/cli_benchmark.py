@@ -12,6 +12,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cli import (
     check_strategy_applies,
     index_dir_option,
@@ -82,10 +83,7 @@ class BenchmarkOptions:
     index_dir: str | None
     similarity: str
     diagnose: int
-    ties: str
-    confidence_level: float
-    n_resamples: int
-    seed: int
+    config: StatsConfig
     threads: int
 
     @property
@@ -113,10 +111,11 @@ class BenchmarkOptions:
             "device": self._device,
             "index_dir": self.index_dir,
             "sample": self.diagnose,
-            "ties": self.ties,
-            "confidence_level": self.confidence_level,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            "ties": self.config.ties,
+            "confidence_level": self.config.confidence_level,
+            "n_resamples": self.config.n_resamples,
+            "n_permutations": self.config.n_permutations,
+            "seed": self.config.seed,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
         }
@@ -179,16 +178,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         help="Also look up N labels: does each find itself, and is near also alike?",
     ),
-    options.one_of("--ties", "tie rule", options.tie_rules, "expected", "What equal scores mean."),
-    click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    click.option(
-        "--n-resamples",
-        type=click.IntRange(min=1),
-        default=2000,
-        show_default=True,
-        help="Bootstrap resamples.",
-    ),
-    options.seed_option,
+    options.ties_option,
+    options.stats_options(omit=("test", "correction")),
     threads_option,
     options.fail_option,
 )
@@ -308,9 +299,8 @@ METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10
 @click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
-@options.comparing_options
-@options.flips_option
-@options.seed_option
+@options.primary_option
+@options.stats_options()
 @options.fail_option
 @options.output_options
 @pass_output
@@ -319,10 +309,7 @@ def compare(
     runs: tuple[str, ...],
     metrics: tuple[str, ...],
     primary: str | None,
-    test: str,
-    correction: str,
-    n_permutations: int,
-    seed: int,
+    config: StatsConfig,
     fail_on: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
@@ -345,10 +332,7 @@ def compare(
             systems,
             metrics or METRICS,
             primary=primary or "MRR",
-            test=test,
-            correction=correction,
-            n_permutations=n_permutations,
-            seed=seed,
+            config=config,
         )
     show_comparison(out, found, cautions)
     return output.FAILED_UNITS if cautions else output.gate(out, found.findings, fail_on)

@@ -12,6 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cli import (
     index_dir_option,
     model_option,
@@ -234,9 +235,7 @@ class ExtractionOptions:
     multi_vector: bool | None
     include_assertions: bool | None
     no_bootstrap_ci: bool
-    confidence_level: float
-    n_resamples: int
-    seed: int
+    config: StatsConfig
     threads: int
     fail_on: str | None
 
@@ -252,9 +251,9 @@ class ExtractionOptions:
         return {
             **{name: value for name, value in said.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
-            "confidence_level": self.confidence_level,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            "confidence_level": self.config.confidence_level,
+            "n_resamples": self.config.n_resamples,
+            "seed": self.config.seed,
             "threads": self.threads,
             "index_dir": self.index_dir,
         }
@@ -282,15 +281,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Lead with figures that count a wrong assertion as wrong.",
     ),
     click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
-    click.option("--confidence-level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    click.option(
-        "--n-resamples",
-        type=click.IntRange(min=1),
-        default=2000,
-        show_default=True,
-        help="Bootstrap resamples of the documents.",
-    ),
-    options.seed_option,
+    options.stats_options(omit=("test", "correction", "n_permutations")),
     threads_option,
     options.fail_option,
 )
@@ -430,9 +421,8 @@ document. Runs of other documents, or that lead with another mode or average, ar
 @click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
-@options.comparing_options
-@options.flips_option
-@options.seed_option
+@options.primary_option
+@options.stats_options()
 @options.fail_option
 @options.output_options
 @pass_output
@@ -441,10 +431,7 @@ def compare(
     runs: tuple[str, ...],
     metrics: tuple[str, ...],
     primary: str | None,
-    test: str,
-    correction: str,
-    n_permutations: int,
-    seed: int,
+    config: StatsConfig,
     fail_on: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
@@ -459,10 +446,7 @@ def compare(
             stored,
             metrics or None,
             primary=primary,
-            test=test,
-            correction=correction,
-            n_permutations=n_permutations,
-            seed=seed,
+            config=config,
         )
     cautions = [run.caution for run in stored.values() if run.caution]
     show_comparison(out, found, cautions)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
 from equipoise.geometry.topk import leading_columns_of
 from equipoise.stats.estimate import result_from_values
@@ -71,7 +72,7 @@ def diagnose(system: TermScorer, ontology: Ontology, *, sample: int = 500, seed:
         ids,
         {SELF: columns[SELF], PURITY: columns[PURITY]},
         chance={SELF: 1.0 / len(ontology), PURITY: _chance(branches, terms)},
-        seed=seed,
+        config=StatsConfig(seed=seed),
     )
     correlations = result_from_values(
         "labels",
@@ -80,7 +81,7 @@ def diagnose(system: TermScorer, ontology: Ontology, *, sample: int = 500, seed:
         bounds=(-1.0, 1.0),
         chance={PATHS: 0.0, RESNIK: 0.0},
         unit="correlation",
-        seed=seed,
+        config=StatsConfig(seed=seed),
     )
     groups = {name: {SYNONYMS: _group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)}
     found = slice_estimates(shares, SELF, groups, seed=seed)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
 from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
@@ -228,10 +229,12 @@ def benchmark_result(
         ranking,
         benchmark_metrics(settings.ks),
         system=system,
-        ties=settings.ties,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
+        config=StatsConfig(
+            ties=settings.ties,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        ),
     )
     told: dict[str, Any] = {DATA: dataset_settings(truth, alike)}
     if seen.failures:

@@ -194,12 +194,12 @@ def _intervals(sheet: PaperTable) -> str:
 
 def _letters(comparison: Comparison) -> str:
     """What the letters mean, and which test and correction they come from."""
-    question = comparison.question
+    config = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
     permutations = "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} flips"
     return (
-        f"Systems that share a letter on a metric cannot be told apart at {format_percent(question.confidence_level)}. "
-        f"{test}{permutations}, seed {question.seed}; {comparison.families_of(comparison.metrics)}."
+        f"Systems that share a letter on a metric cannot be told apart at {format_percent(config.confidence_level)}. "
+        f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
     )
 
 

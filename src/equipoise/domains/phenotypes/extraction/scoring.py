@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.checks.base import ScoredResult
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
 from equipoise.domains.phenotypes.extraction.config import (
     ExtractionConfig,
@@ -64,9 +65,11 @@ def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: 
         sets,
         extraction_metrics(settings.averaging, settings.mode),
         system=system,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
     result = without_intervals(result, settings)
     return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
@@ -279,10 +282,12 @@ def evaluate_gold_spans(
         "gold spans",
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
         {FIRST: ranks <= 1} | ({among(depth): ranks <= depth} if depth > 1 else {}),
-        clusters=names,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            clusters=names,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
     given = {name: {each.term for each in terms} for name, terms in predictions}
     hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])
@@ -305,9 +310,11 @@ def _scored(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig
         Sets.of(truth, predict(found, **_choice(settings)).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
 
 

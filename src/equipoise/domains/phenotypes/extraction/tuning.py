@@ -13,6 +13,7 @@ import numpy as np
 
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
@@ -349,9 +350,9 @@ def _result(
         chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
         intervals={tuning.metric: choice.interval} if nested else None,
         errors={tuning.metric: choice.errors} if nested else None,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed
+        ),
         settings={
             **comparability_settings(gold, settings),
             FOLDS: max(1, len(choice.folds)),
@@ -368,7 +369,8 @@ def _gathered(
     comparison = None
     if len(tried) > 1:
         comparison = compare(
-            [each.result for each in tried], confidence_level=settings.confidence_level, seed=settings.seed
+            [each.result for each in tried],
+            config=StatsConfig(confidence_level=settings.confidence_level, seed=settings.seed),
         )
     found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
     return ExtractionTuning(
