@@ -33,13 +33,15 @@ WRITER = """
 import sys
 import numpy as np
 from dataclasses import replace
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.store import save_run
 
 def versioned(version, units=UNITS):
-    result = evaluate(Ranking.from_ranks([2] * units, candidates=9), "MRR", chance=False, n_resamples=50)
+    ranking = Ranking.from_ranks([2] * units, candidates=9)
+    result = evaluate(ranking, "MRR", chance=False, config=StatsConfig(n_resamples=50))
     column = np.full(units, float(version))
     return replace(result, per_unit={"MRR": column}, settings={"version": version})
 """

@@ -482,4 +482,4 @@ def test_numbers_that_make_no_sense_are_refused_whatever_the_test(options):
     results = [result(name, {"MRR": [0.0, 1.0, 1.0]}) for name in "ab"]
     for test in ("t", "mcnemar", "randomisation"):
         with pytest.raises(ParameterError):
-            compare_results(results, config=StatsConfig(test=test), **options)
+            compare_results(results, config=StatsConfig(test=test, **options))

@@ -75,8 +75,10 @@ def test_the_exact_mcnemar_test_works_by_name() -> None:
 def test_it_survives_a_run_directory(tmp_path: Path) -> None:
     reach = Interval(0.6, 0.8, 0.95, "wilson-nested")
     clusters = [f"a{unit // 2}" for unit in range(60)]
-    made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, clusters=clusters)
-    again = binary("other", 4, "nested accuracy", intervals={"nested accuracy": reach}, clusters=clusters)
+    made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, config=StatsConfig(clusters=clusters))
+    again = binary(
+        "other", 4, "nested accuracy", intervals={"nested accuracy": reach}, config=StatsConfig(clusters=clusters)
+    )
     for result in (made, again):
         save_run(tmp_path / result.system, result, manifest=Manifest.start(system=result.system))
     back = [load_run(tmp_path / name).result for name in ("mine", "other")]
@@ -143,15 +145,16 @@ def test_the_same_seed_gives_the_same_interval() -> None:
         (["a", "b"], {"m": [1, float("inf")]}, {"bounds": (0, float("inf"))}, NotFiniteError),
         (["a", "b"], {"Acc": [1, 0], "accuracy": [1, 0]}, {}, DuplicateError),
         (["a", "b"], {"m": [1, 0]}, {"chance": {"n": 0.5}}, UnknownNameError),
-        (["a", "b"], {"m": [1, 0]}, {"clusters": ["x"]}, ShapeError),
-        (["a", "b"], {"m": [1, 0]}, {"confidence_level": 95}, ParameterError),
+        (["a", "b"], {"m": [1, 0]}, {"config": {"clusters": ["x"]}}, ShapeError),
+        (["a", "b"], {"m": [1, 0]}, {"config": {"confidence_level": 95}}, ParameterError),
     ],
 )
 def test_values_that_fit_nothing_are_refused_with_a_hint(
     units: list[str], values: dict[str, Any], options: dict[str, Any], error: type[EquipoiseError]
 ) -> None:
     with pytest.raises(error) as caught:
-        result_from_values("mine", units, values, **options)
+        config = StatsConfig(**options.pop("config", {}))
+        result_from_values("mine", units, values, config=config, **options)
     assert caught.value.hint
 
 
