@@ -33,6 +33,12 @@ UNITS = [f"q{unit}" for unit in range(60)]
 NAN = float("nan")
 
 
+def from_values(
+    units: list[str], values: dict[str, Any], config: dict[str, Any] | None = None, **options: Any
+) -> Result:
+    return result_from_values("mine", units, values, config=StatsConfig(**(config or {})), **options)
+
+
 def binary(system: str, seed: int, metric: str = "accuracy", share: float = 0.7, **options: Any) -> Result:
     values = np.random.default_rng(seed).random(60) < share
     return result_from_values(system, UNITS, {metric: values}, **options)
@@ -153,8 +159,7 @@ def test_values_that_fit_nothing_are_refused_with_a_hint(
     units: list[str], values: dict[str, Any], options: dict[str, Any], error: type[EquipoiseError]
 ) -> None:
     with pytest.raises(error) as caught:
-        config = StatsConfig(**options.pop("config", {}))
-        result_from_values("mine", units, values, config=config, **options)
+        from_values(units, values, **options)
     assert caught.value.hint
 
 
