@@ -1,4 +1,4 @@
-"""Lazy imports: the names of a package are imported on first use, so that importing the package is fast."""
+"""Modules whose names are imported when they are first used, so that importing the module itself is cheap (PEP 562)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 
-def LazyModule(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``three`` of a package: imports a name from its module on first use and caches it.
+class LazyModule(NamedTuple):
+    """The three module attributes that make a module lazy."""
 
     getattr: Callable[[str], object]
     dir: Callable[[], list[str]]
