@@ -110,7 +110,7 @@ def index_quality(
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
     system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
-    begun = replace(
+    manifest = replace(
         Manifest.start(system, command=out.command, seed=config.seed, inputs=files),
         parameters={"store": store_label(spec), "geometry": geometry, "k": k, **store_options},
     )
@@ -120,10 +120,10 @@ def index_quality(
             open_store(spec, collection=target, dims=shards.dims, geometry=geometry, **store_options) as opened_store,
             _StageBars(out) as bars,
         ):
-            found = task.measure_index(opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch)
+            measurement = task.measure_index(opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch)
             exact = opened_store.exact
-        result = found.result(system, config=config)
-        _show(out, result, found, exact=exact)
+        result = measurement.result(system, config=config)
+        _show(out, result, measurement, exact=exact)
         if output is not None:
             _write_run(out, result, measurement, manifest, Path(output))
     if measurement.stopped:

@@ -17,7 +17,6 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.inputs import named_column, read_class_codes, read_column
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
-from equipoise.cli.score import refuse_unwritable
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, StoreError
 from equipoise.runs.experiment import check_writable
 
