@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     Annotation,
@@ -199,12 +200,12 @@ def test_runs_are_compared_by_document_and_namesakes_go_by_folder(
 ) -> None:
     strict = run_extraction(signs, "tfidf:", ontology, **{**QUICK, "chunk_threshold": 0.9})
     files = [written(found, tmp_path / "default"), written(strict, tmp_path / "high")]
-    compared = compare_extractions(files, n_permutations=100, n_resamples=100)
+    compared = compare_extractions(files, config=StatsConfig(n_permutations=100, n_resamples=100))
     assert compared.primary == "F1(mode=id)"
     assert set(compared.order) == {found.result.system, strict.result.system}
     twins = compare_extractions(
         [files[0], written(found, tmp_path / "twin")], "F1(average=macro,mode=id)",
-        primary="F1(average=macro,mode=id)", n_permutations=100, n_resamples=100,
+        primary="F1(average=macro,mode=id)", config=StatsConfig(n_permutations=100, n_resamples=100),
     )  # fmt: skip
     assert set(twins.order) == {"default", "twin"}
     assert twins.contrasts[0].difference == 0.0
