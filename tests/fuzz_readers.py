@@ -229,7 +229,7 @@ TUNED = {
         }
     ],
     "documents": ["a"],
-    "made_with": {},
+    "fixed_settings": {},
     "ontology": {"fingerprint": "x"},
 }
 
@@ -245,7 +245,7 @@ def _single() -> list[Target]:
     from equipoise.domains.phenotypes.extraction.tuning_results import FIXED_SETTINGS
 
     tuned = json.dumps(
-        {**TUNED, "made_with": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
+        {**TUNED, "fixed_settings": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
     ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
     spans = json.dumps(

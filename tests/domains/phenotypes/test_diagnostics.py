@@ -33,7 +33,7 @@ def paths(ontology: Ontology) -> NDArray[Any]:
 
 
 def test_a_system_that_knows_the_graph_is_faithful_to_it(ontology: Ontology) -> None:
-    found = diagnose(Table(ontology, -paths(ontology)), ontology, sample=99)
+    found = diagnose(Table(ontology, -paths(ontology)), ontology, n_labels=99)
     assert found.terms == len(ontology)
     assert found.shares[SELF].value == 1.0
     assert found.correlations[PATHS].value == pytest.approx(1.0)
@@ -42,7 +42,7 @@ def test_a_system_that_knows_the_graph_is_faithful_to_it(ontology: Ontology) -> 
 def test_the_correlations_are_those_of_scipy(ontology: Ontology) -> None:
     size = len(ontology)
     scores = np.random.default_rng(5).integers(0, 6, (size, size)).astype(float)
-    found = diagnose(Table(ontology, scores), ontology, sample=size)
+    found = diagnose(Table(ontology, scores), ontology, n_labels=size)
     far, alike = (
         paths(ontology),
         term_similarity(ontology, "resnik").between(np.arange(size), np.arange(size)),
@@ -60,14 +60,14 @@ def test_the_correlations_are_those_of_scipy(ontology: Ontology) -> None:
 
 def test_constant_scores_share_the_first_place_and_correlate_with_nothing(ontology: Ontology) -> None:
     size = len(ontology)
-    found = diagnose(Table(ontology, np.ones((size, size))), ontology, sample=size)
+    found = diagnose(Table(ontology, np.ones((size, size))), ontology, n_labels=size)
     assert found.shares[SELF].value == pytest.approx(1 / size)
     assert found.shares[SELF].chance == pytest.approx(1 / size)
     assert np.isnan(found.correlations[PATHS].value)
 
 
 def test_every_label_finds_itself_by_its_own_letters_whatever_its_synonyms(ontology: Ontology) -> None:
-    found = diagnose(TermRetriever("tfidf:", ontology, multi=True), ontology, sample=len(ontology))
+    found = diagnose(TermRetriever("tfidf:", ontology, multi_vector=True), ontology, n_labels=len(ontology))
     assert found.shares[SELF].value == 1.0
     assert {each.value: each.estimate.n for each in found.by_synonyms} == {"0": 5, "1": 4, "2": 3}
     assert 0 < found.shares[PURITY].value <= 1
@@ -78,6 +78,6 @@ def test_every_label_finds_itself_by_its_own_letters_whatever_its_synonyms(ontol
 
 def test_the_same_seed_looks_up_the_same_terms(ontology: Ontology) -> None:
     system = TermRetriever("tfidf:", ontology)
-    one, other, another = (diagnose(system, ontology, sample=5, seed=seed) for seed in (1, 1, 2))
+    one, other, another = (diagnose(system, ontology, n_labels=5, seed=seed) for seed in (1, 1, 2))
     assert one.to_dict() == other.to_dict()
     assert one.shares.unit_ids.tolist() != another.shares.unit_ids.tolist()

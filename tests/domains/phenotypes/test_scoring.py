@@ -50,30 +50,30 @@ def test_ranks_are_those_of_slow_counting_however_the_blocks_fall(
 ) -> None:
     truth = resolve_cases(some_cases, ontology)
     scorer = system(truth, seed, rows=rows)
-    seen = rank_cases(scorer, truth)
+    retrieved = rank_cases(scorer, truth)
     expected = [slow_ranks(scorer.table[text], terms) for text, terms in zip(truth.texts, truth.expected, strict=True)]
-    assert seen.ranks.tolist() == [rank for own in expected for rank in own]
-    assert seen.ranking.ranks.tolist() == [rank for own in expected for rank in sorted(own)]
-    assert seen.ranking.unit_ids.tolist() == [case.id for case in some_cases]
+    assert retrieved.ranks.tolist() == [rank for own in expected for rank in own]
+    assert retrieved.ranking.ranks.tolist() == [rank for own in expected for rank in sorted(own)]
+    assert retrieved.ranking.unit_ids.tolist() == [case.id for case in some_cases]
 
 
 def test_a_case_that_fails_stays_in_as_a_miss(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     truth = resolve_cases(some_cases, ontology)
-    seen = rank_cases(system(truth, 1, broken=["Makrozephalie"]), truth)
-    assert list(seen.failures) == ["c"]
-    assert "RuntimeError: the service hung up" in seen.failures["c"].message
-    assert seen.ranking.unit_ids.tolist() == list("abcdef")
-    assert seen.ranking.above[seen.ranking.unit_of == 2].tolist() == [NOT_RETRIEVED]
-    assert (seen.first[2] == -1).all()
+    retrieved = rank_cases(system(truth, 1, broken=["Makrozephalie"]), truth)
+    assert list(retrieved.failures) == ["c"]
+    assert "RuntimeError: the service hung up" in retrieved.failures["c"].message
+    assert retrieved.ranking.unit_ids.tolist() == list("abcdef")
+    assert retrieved.ranking.above[retrieved.ranking.unit_of == 2].tolist() == [NOT_RETRIEVED]
+    assert (retrieved.top_terms[2] == -1).all()
     whole = rank_cases(system(truth, 1), truth)
     kept = [0, 1, 3, 4, 5]
-    assert _same(seen, whole, kept)
+    assert _same(retrieved, whole, kept)
 
 
 def _same(one: RetrievedTerms, other: RetrievedTerms, rows: list[int]) -> bool:
     index = np.array(rows)
     left, right = one.ranking.take(index), other.ranking.take(index)
-    return left.ranks.tolist() == right.ranks.tolist() and (one.first[index] == other.first[index]).all()
+    return left.ranks.tolist() == right.ranks.tolist() and (one.top_terms[index] == other.top_terms[index]).all()
 
 
 def test_scores_that_are_no_numbers_are_a_failure_and_never_a_first_place(
@@ -82,9 +82,9 @@ def test_scores_that_are_no_numbers_are_a_failure_and_never_a_first_place(
     truth = resolve_cases(some_cases, ontology)
     scorer = system(truth, 3)
     scorer.table["Polydaktylie"] = np.full(len(ontology), np.nan)
-    seen = rank_cases(scorer, truth)
-    assert list(seen.failures) == ["e"]
-    assert not seen.ranking.retrieved[seen.ranking.unit_of == 4].any()
+    retrieved = rank_cases(scorer, truth)
+    assert list(retrieved.failures) == ["e"]
+    assert not retrieved.ranking.retrieved[retrieved.ranking.unit_of == 4].any()
 
 
 def test_when_nothing_can_be_answered_the_reason_is_raised(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:

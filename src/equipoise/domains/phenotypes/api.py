@@ -1,10 +1,10 @@
-"""Public names of phenotype terms: ontology, term index, benchmark and extraction from clinical text.
+"""Phenotype terms: evaluation of models that retrieve ontology terms for clinical text.
 
 Example::
 
-    from equipoise.phenotypes import run_benchmark
+print(run_benchmark(["use", "tfidf:"], "cases.json", multi_vector=True).verdict())
 
-    print(run_benchmark(["use", "tfidf:"], "cases.json", multi=True).verdict())
+Names are imported on first use.
 """
 
 PUBLIC_NAMES = {

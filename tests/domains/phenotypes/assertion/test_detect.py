@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.assertion.detect import (
-    RULES,
+    RULES_BY_LANGUAGE,
     CueTable,
     detect_assertions,
     detect_assertions_with_cues,
@@ -223,9 +223,9 @@ def test_long_lists_of_cues_are_read_like_short_ones(language: str) -> None:
 
 def test_a_heading_does_not_bring_the_rest_of_a_long_section_near() -> None:
     text = "Family history:\n" + "".join(f"- gout in uncle {number}\n" for number in range(300))
-    table = CueTable(text + "\n\nNo fever.", RULES["en"])
-    assert len(table.near((len(text) - 10, len(text)))) < 150
-    assert {cue.assertion for cue in table.near((20, 24))} == {Assertion.FAMILY_HISTORY}
+    table = CueTable(text + "\n\nNo fever.", RULES_BY_LANGUAGE["en"])
+    assert len(table.covering((len(text) - 10, len(text)))) < 150
+    assert {cue.assertion for cue in table.covering((20, 24))} == {Assertion.FAMILY_HISTORY}
 
 
 def test_a_judgement_names_the_words_that_decided() -> None:
@@ -236,7 +236,7 @@ def test_a_judgement_names_the_words_that_decided() -> None:
 
 
 def test_a_span_outside_the_text_is_refused() -> None:
-    with pytest.raises(InputError, match="5 to 9 does not lie in a text of 6"):
+    with pytest.raises(InputError, match="5 to 9 is not in a text of 6"):
         detect_assertions("Fever.", [(5, 9)])
 
 

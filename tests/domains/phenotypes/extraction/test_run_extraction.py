@@ -80,16 +80,16 @@ def test_every_gold_entry_is_traced_once_and_found_ones_are_hits(found: Any) -> 
     stages = found.stages
     assert sum(stages.values()) == sum(len(each) for each in found.gold.sets().values())
     assert stages["found"] == sum(hits for hits, _, _ in counts(found, "strict"))
-    assert found.mistakes.gold["right"] == stages["found"]
+    assert found.errors_by_kind.gold["right"] == stages["found"]
 
 
 def test_gold_spans_part_the_losses_of_chunker_and_model(found: Any) -> None:
-    spans = found.spans
+    spans = found.gold_span_oracle
     marked = sum(len(each) for each in found.gold.sets().values())
-    assert spans.found + spans.chunker + spans.model == marked
+    assert spans.n_found + spans.n_lost_by_chunking + spans.n_lost_by_model == marked
     # Every span is a label or a synonym of its term, word for word.
-    assert spans.asked["gold span finds its term first"].value == 1.0
-    assert spans.model == 0
+    assert spans.retrieval["gold span finds its term first"].value == 1.0
+    assert spans.n_lost_by_model == 0
 
 
 def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Ontology, signs: AnnotatedCorpus) -> None:
@@ -110,7 +110,7 @@ def test_a_document_of_which_no_id_is_known_is_lost_and_not_without_gold(
     assert strange.id not in gold.sets()
     assert gold.annotated.without_gold == ("d",)
     assert [(each.where, bool(each.hint)) for each in gold.lost] == [("document a", True)]
-    assert gold.told[-1].startswith("document a has no gold id")
+    assert gold.problem_messages[-1].startswith("document a has no gold id")
 
 
 def test_ids_of_another_ontology_are_refused(ontology: Ontology, signs: AnnotatedCorpus) -> None:
@@ -155,8 +155,8 @@ def test_chance_levels_are_exact_and_soft_ones_are_never_below(found: Any) -> No
 
 def test_gold_spans_are_asked_for_the_first_term_once(ontology: Ontology, signs: AnnotatedCorpus) -> None:
     single = run_extraction(signs, "tfidf:", ontology, num_results=1, bootstrap=False)
-    assert single.spans is not None
-    assert single.spans.asked.names == ("gold span finds its term first",)
+    assert single.gold_span_oracle is not None
+    assert single.gold_span_oracle.retrieval.names == ("gold span finds its term first",)
 
 
 def test_what_was_written_can_be_predicted_from_again_and_scored(found: Any, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_lost_document_makes_the_run_partial(ontology: Ontology, signs: Annota
     lost = replace(signs, problems=(AnnotationIssue("x.json", "is not JSON", lost=True),))
     found = run_extraction(lost, "tfidf:", ontology, output=tmp_path, bootstrap=False, **QUICK)
     run = load_run(tmp_path / json.loads((tmp_path / "extraction_results.json").read_text())["run"])
-    assert found.gold.lost_sentence == "1 document could not be read: x.json"
+    assert found.gold.lost_message == "1 document could not be read: x.json"
     assert "x.json" in run.caution
 
 

@@ -103,7 +103,7 @@ def test_semantic_windows_cut_where_the_words_change() -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(["fever", "cough", "the", "rash"]), max_size=20).map(" ".join))
 def test_semantic_pieces_keep_every_word_and_are_not_too_short(text: str) -> None:
-    cutter = SemanticSplitter(embedder("hash"), words=2, threshold=0.8, least=3)
+    cutter = SemanticSplitter(embedder("hash"), words=2, threshold=0.8, min_words=3)
     pieces = texts(text, cutter)
     assert " ".join(pieces) == text
     assert len(pieces) <= 1 or min(len(piece.split()) for piece in pieces) >= 3
@@ -119,12 +119,12 @@ def test_semantic_windows_embed_all_texts_in_one_batch() -> None:
             return self.inner.embed(batch, **options)
 
     counting = Counting()
-    SemanticSplitter(counting).cut([TextToSplit("one two three four five")] * 9)  # type: ignore[arg-type]
+    SemanticSplitter(counting).split([TextToSplit("one two three four five")] * 9)  # type: ignore[arg-type]
     assert counting.batches == 1
 
 
 def test_semantic_windows_without_a_model_are_refused() -> None:
-    with pytest.raises(ParameterError, match="need a model that embeds"):
+    with pytest.raises(ParameterError, match="needs a dense model"):
         split_documents({"a": "fever"}, ["semantic"])
 
 

@@ -120,7 +120,7 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
 def test_a_tuning_is_deployed_with_all_that_it_was_made_with(
     ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
 ) -> None:
-    made: dict[str, Any] = {"chunkers": ("sentence",), "multi": False, "include_assertions": True}
+    made: dict[str, Any] = {"chunkers": ("sentence",), "multi_vector": False, "include_assertions": True}
     found = tune_extraction(signs, "tfidf:", ontology, budget=3, folds=2, output=tmp_path, **made)
     kept = read_tuned_parameters(tmp_path)
     run = run_extraction(

@@ -69,7 +69,7 @@ def test_the_seed_decides_the_draw(found: Candidates) -> None:
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=12), st.sampled_from(grid_points()))
 def test_no_threshold_of_the_grid_drops_the_best_chunk(millionths: list[int], point: GridPoint) -> None:
     kept = scored([each / 10**6 for each in millionths])
-    chosen = point.settings(kept)
+    chosen = point.configuration(kept)
     (terms,) = predict(kept, **chosen.record()).found
     assert f"T:{int(np.argmax(kept.scores))}" in {each.term for each in terms}
     if not point.threshold and not point.confidence:
@@ -78,7 +78,7 @@ def test_no_threshold_of_the_grid_drops_the_best_chunk(millionths: list[int], po
 
 def test_a_share_of_scores_that_many_chunks_have_is_not_that_score_alone() -> None:
     cuts = {
-        replace(GridPoint(1, 0.0, 0.0), threshold=share).settings(scored([0.2, 0.4, 0.6, *[1.0] * 20]))
+        replace(GridPoint(1, 0.0, 0.0), threshold=share).configuration(scored([0.2, 0.4, 0.6, *[1.0] * 20]))
         for share in (0.3, 0.6, 0.9, 1.0)
     }
     assert len(cuts) == 4

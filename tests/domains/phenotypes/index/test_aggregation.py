@@ -75,13 +75,13 @@ def _slow_atom(atom, parts: dict[str, list[float]]) -> float | None:
         return parts[atom.name][0] if parts[atom.name] else None
     values: list[float] = []
     for each in atom.sums:
-        if each.is_spread:
+        if each.is_vector:
             weight = each.addends[0][0]
             values += [weight * value + each.constant for value in parts["synonyms"]]
         elif (value := _slow_sum(each, parts)) is not None:
             values.append(value)
     pools = {"max": max, "min": min, "mean": lambda some: math.fsum(some) / len(some)}
-    return pools[atom.how](values) if values else None
+    return pools[atom.pooling](values) if values else None
 
 
 EXPRESSIONS = [

@@ -1,4 +1,4 @@
-"""The screen finds what the plain search finds, whatever the vectors, or says that it cannot."""
+"""The prefilter finds what the plain search finds, whatever the vectors, or says that it cannot."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The screen is used for any number of queries, with a product that needs no engine."""
-    monkeypatch.setattr(int8_prefilter, "_WORTH", 0)
+    """The prefilter is used for any number of queries, with a product that needs no engine."""
+    monkeypatch.setattr(int8_prefilter, "_MIN_SCORES", 0)
     monkeypatch.setattr(int8_prefilter, "int8_product", lambda dims: product)
 
 
@@ -83,7 +83,7 @@ def test_the_best_terms_are_those_of_the_plain_product(seed: int, strategy: str,
     how = parse_strategy(strategy)
     others = sorted(how.parts - {"label"})
     width = {"label_only": texts.terms, "label_synonyms_max": texts.without_definitions}.get(strategy)
-    found = Int8Prefilter(fitted, texts, others, fitted.rounded[:width], product, share=1.0).leading(queries, 10)
+    found = Int8Prefilter(fitted, texts, others, fitted.int8_rows[:width], product, share=1.0).top_k(queries, 10)
     assert found is not None
     ((_, scores),) = fitted.vector_blocks(queries, len(queries), len(texts))
     plain = aggregate_scores(scores, texts, how).astype(np.float64)
@@ -98,12 +98,12 @@ def test_the_best_terms_are_those_of_the_plain_product(seed: int, strategy: str,
     assert (np.diff(found[0], axis=1)[same] > 0).all(), "equal scores are not in the order of the ontology"
 
 
-@pytest.mark.parametrize("multi", [True, False])
+@pytest.mark.parametrize("multi_vector", [True, False])
 @pytest.mark.parametrize("strategy", PLAIN)
-def test_a_search_with_the_screen_gives_the_same_answer(
-    many: Ontology, monkeypatch: pytest.MonkeyPatch, strategy: str, multi: bool
+def test_a_search_with_the_prefilter_gives_the_same_answer(
+    many: Ontology, monkeypatch: pytest.MonkeyPatch, strategy: str, multi_vector: bool
 ) -> None:
-    system = TermRetriever("hash", many, strategy=strategy, multi=multi)
+    system = TermRetriever("hash", many, strategy=strategy, multi_vector=multi_vector)
     queries = [*many.labels[:150], *(synonyms[0] for synonyms in many.synonyms[:50])]
     plain = system.search(queries, 5)
     used = counted(monkeypatch)
@@ -141,16 +141,16 @@ def test_a_few_queries_are_not_worth_it(ontology: Ontology, monkeypatch: pytest.
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Screens are at hand from now on; whether each block of queries was answered by one."""
     used: list[bool] = []
-    leading = Int8Prefilter.leading
+    top_k = Int8Prefilter.top_k
 
     def watched(self: Int8Prefilter, vectors: np.ndarray, k: int) -> object:
-        found = leading(self, vectors, k)
+        found = top_k(self, vectors, k)
         used.append(found is not None)
         return found
 
-    monkeypatch.setattr(int8_prefilter, "_WORTH", 0)
+    monkeypatch.setattr(int8_prefilter, "_MIN_SCORES", 0)
     monkeypatch.setattr(int8_prefilter, "int8_product", lambda dims: product)
-    monkeypatch.setattr(Int8Prefilter, "leading", watched)
+    monkeypatch.setattr(Int8Prefilter, "top_k", watched)
     return used
 
 

@@ -19,7 +19,7 @@ NUMBERS = st.floats(-100.0, 100.0, width=32)
 def test_products_that_differ_by_more_than_the_slack_are_in_the_order_of_the_scores(
     queries: np.ndarray, corpus: np.ndarray
 ) -> None:
-    left, right = Int8Rows.of(queries, unit_a_row=True), Int8Rows.of(corpus)
+    left, right = Int8Rows.of(queries, scale_per_row=True), Int8Rows.of(corpus)
     whole = left.values.astype(np.int64) @ right.values.astype(np.int64).T
     exact = queries.astype(np.float64) @ corpus.astype(np.float64).T
     clear = whole[:, :, None] - whole[:, None, :] > ordering_error_bound(left, right)[:, None, None]
@@ -28,11 +28,11 @@ def test_products_that_differ_by_more_than_the_slack_are_in_the_order_of_the_sco
 
 @given(arrays(np.float32, (5, 7), elements=NUMBERS))
 def test_a_row_is_its_multiple_of_the_unit_and_an_error_of_known_length(rows: np.ndarray) -> None:
-    for unit_a_row in (False, True):
-        found = Int8Rows.of(rows, unit_a_row=unit_a_row)
-        left_over = rows - found.values * found.unit[:, None]
-        assert np.linalg.norm(left_over, axis=1) == pytest.approx(found.errors)
-        assert (np.abs(left_over) <= found.unit[:, None] * 0.5001).all()
+    for scale_per_row in (False, True):
+        found = Int8Rows.of(rows, scale_per_row=scale_per_row)
+        left_over = rows - found.values * found.scale[:, None]
+        assert np.linalg.norm(left_over, axis=1) == pytest.approx(found.quantization_errors)
+        assert (np.abs(left_over) <= found.scale[:, None] * 0.5001).all()
         assert found.lengths == pytest.approx(np.linalg.norm(rows.astype(np.float64), axis=1))
 
 
@@ -41,7 +41,7 @@ def test_a_scale_is_multiplied_into_the_rows() -> None:
     rows, scale = rng.normal(size=(9, 4)), rng.uniform(0.1, 9.0, size=9)
     once, before = Int8Rows.of(rows, scale), Int8Rows.of(rows * scale[:, None])
     assert np.array_equal(once.values, before.values)
-    assert once.errors == pytest.approx(before.errors)
+    assert once.quantization_errors == pytest.approx(before.quantization_errors)
 
 
 @pytest.mark.engines("torch")

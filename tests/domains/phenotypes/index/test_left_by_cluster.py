@@ -26,11 +26,13 @@ def test_without_a_cache_a_local_build_takes_up_what_a_cluster_left(tmp_path: Pa
     terms = [f"\n[Term]\nid: T:{number}\nname: finding {number}\n" for number in range(600)]
     ontology = load_ontology(obo(tmp_path / "many.obo", "".join(terms)))
     with pytest.raises(PartialError):
-        build_index_with_report(ontology, MODEL, tmp_path / "there", multi=False, cache=False, over=broken_off)
+        build_index_with_report(
+            ontology, MODEL, tmp_path / "there", multi_vector=False, cache=False, executor=broken_off
+        )
     (left,) = (tmp_path / "there").iterdir()
     assert left.name.endswith(".work")
-    found = build_index_with_report(ontology, MODEL, tmp_path / "there", multi=False, cache=False)
-    plain = build_index_with_report(ontology, MODEL, tmp_path / "here", multi=False, cache=False)
+    found = build_index_with_report(ontology, MODEL, tmp_path / "there", multi_vector=False, cache=False)
+    plain = build_index_with_report(ontology, MODEL, tmp_path / "here", multi_vector=False, cache=False)
     assert 0 < found.report.from_cache < found.report.texts
     assert not left.exists()
     assert found.index.vectors.tobytes() == plain.index.vectors.tobytes()

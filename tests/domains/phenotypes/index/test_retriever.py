@@ -36,21 +36,23 @@ def test_scores_are_the_aggregated_scores_of_the_plain_retriever(ontology: Ontol
     np.testing.assert_allclose(ours, aggregate_scores(plain, texts, strategy), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("multi", [True, False])
+@pytest.mark.parametrize("multi_vector", [True, False])
 @pytest.mark.parametrize("spec", ["hash", "sum:hash+tfidf:", "sum:hash+hash,dim=16"])
-def test_a_stored_index_changes_no_score(ontology: Ontology, tmp_path: Path, spec: str, multi: bool) -> None:
+def test_a_stored_index_changes_no_score(ontology: Ontology, tmp_path: Path, spec: str, multi_vector: bool) -> None:
     for part in ("hash", "hash,dim=16"):
-        build_index(ontology, part, tmp_path, multi=multi)
-    stored = TermRetriever(spec, ontology, multi=multi, index=open_indexes(tmp_path, ontology, spec, multi))
-    fresh = TermRetriever(spec, ontology, multi=multi)
+        build_index(ontology, part, tmp_path, multi_vector=multi_vector)
+    stored = TermRetriever(
+        spec, ontology, multi_vector=multi_vector, index=open_indexes(tmp_path, ontology, spec, multi_vector)
+    )
+    fresh = TermRetriever(spec, ontology, multi_vector=multi_vector)
     assert np.array_equal(all_scores(stored, QUERIES), all_scores(fresh, QUERIES))
     assert stored.fingerprint == fresh.fingerprint
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("multi", [True, False])
-def test_search_finds_the_best_of_all_scores(ontology: Ontology, spec: str, multi: bool) -> None:
-    system = TermRetriever(spec, ontology, multi=multi)
+@pytest.mark.parametrize("multi_vector", [True, False])
+def test_search_finds_the_best_of_all_scores(ontology: Ontology, spec: str, multi_vector: bool) -> None:
+    system = TermRetriever(spec, ontology, multi_vector=multi_vector)
     scores = all_scores(system, QUERIES)
     found = system.search(QUERIES, 4)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :4]
@@ -85,7 +87,7 @@ def test_a_synonym_leads_to_its_term(ontology: Ontology) -> None:
     found = system.search(["Convulsions"], 1)
     assert ontology.labels[found.terms[0, 0]] == "Seizure"
     assert system.components.texts[found.component[0, 0]] == "Convulsions"
-    alone = TermRetriever("tfidf:", ontology, multi=False).search(["Convulsions"], 1)
+    alone = TermRetriever("tfidf:", ontology, multi_vector=False).search(["Convulsions"], 1)
     assert alone.terms.tolist() == found.terms.tolist()
     assert alone.scores[0, 0] < found.scores[0, 0]
 
@@ -120,11 +122,11 @@ def test_another_strategy_shares_what_was_fitted(ontology: Ontology) -> None:
 
 
 def test_an_index_that_does_not_fit_is_refused(ontology: Ontology, next_release: Ontology, tmp_path: Path) -> None:
-    index = build_index(ontology, "hash", tmp_path, multi=True)
+    index = build_index(ontology, "hash", tmp_path, multi_vector=True)
     with pytest.raises(StoreError, match="was built for toy 2025-01-01"):
         TermRetriever("hash", next_release, index=index)
     with pytest.raises(StoreError, match="is multi-vector, not single-vector"):
-        TermRetriever("hash", ontology, multi=False, index=index)
+        TermRetriever("hash", ontology, multi_vector=False, index=index)
     with pytest.raises(StoreError, match="holds vectors of hash, not of hash,dim=16"):
         TermRetriever("hash,dim=16", ontology, index=index).search(["fits"], 1)
 

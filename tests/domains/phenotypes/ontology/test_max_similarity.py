@@ -30,7 +30,7 @@ def max_ont_sim(ranking: Ranking, k: int) -> np.ndarray:
 
 def test_a_hit_earns_one_and_a_miss_its_largest_similarity_to_an_expected_term():
     ontology = ontology_of(PARENTS)
-    r, x, p, q, s = (ontology.place(name) for name in "rxpqs")
+    r, x, p, q, s = (ontology.index_of(name) for name in "rxpqs")
     lin = term_similarity(ontology)
     retrieved = np.array([[r, q, p], [s, q, x]])
     expected = [[p], [p, s]]
@@ -114,12 +114,12 @@ def test_ties_that_run_past_the_list_earn_the_mean_the_best_or_the_worst_of_all_
     gains = bound.between(np.array(expected), np.arange(len(ontology))).max(axis=0)
     gains[expected] = 1.0
     order = np.argsort(-scores, kind="stable")[:depth]
-    tails = CutoffTies(len(ontology))
+    cutoff_ties = CutoffTies(len(ontology))
     tied = scores == scores[order[-1]]
     if tied.sum() > tied[order].sum():
-        tails.keep(0, tied)
+        cutoff_ties.add(0, tied)
     ranking = Ranking.from_scores(scores[None], [expected])
-    near = with_max_similarity(ranking, order[None], scores[order][None], [expected], bound, tails=tails)
+    near = with_max_similarity(ranking, order[None], scores[order][None], [expected], bound, cutoff_ties=cutoff_ties)
     names = sorted(range(len(ontology)), key=str, reverse=True)
     by_id = sorted(names, key=lambda term: -scores[term])
     for k in range(1, depth + 1):
@@ -136,11 +136,13 @@ def test_equal_scores_earn_the_chance_level_however_short_the_list(ontology, dat
     expected = [data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=2, unique=True))] * 2
     depth = data.draw(st.integers(1, size))
     lists = np.tile(np.arange(depth), (2, 1))
-    tails = CutoffTies(size)
+    cutoff_ties = CutoffTies(size)
     for unit in range(2):
-        tails.keep(unit, np.ones(size, dtype=bool))
+        cutoff_ties.add(unit, np.ones(size, dtype=bool))
     ranking = Ranking.from_scores(np.zeros((2, size)), expected)
-    near = with_max_similarity(ranking, lists, np.zeros(lists.shape), expected, term_similarity(ontology), tails=tails)
+    near = with_max_similarity(
+        ranking, lists, np.zeros(lists.shape), expected, term_similarity(ontology), cutoff_ties=cutoff_ties
+    )
     stored = Ranking.concatenated([near.take(np.array([1])), Ranking.from_arrays(near.take(np.array([0])).to_arrays())])
     for k in range(1, depth + 1):
         np.testing.assert_allclose(max_ont_sim(stored, k), near.random_near[:, k - 1])
