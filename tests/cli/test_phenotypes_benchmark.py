@@ -156,14 +156,14 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "leaves nothing to aggregate"),
+        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "nothing to aggregate"),
         (("--model-name", "tfidf:", "--test-file", "none.json"), "there is no file none.json"),
         (("--model-name", "tfidf:", "--test-file", "signs.obo"), "cannot be read as cases"),
         (("--model-name", "tfidf:", "--similarity", "lyn"), "did you mean lin?"),
         (("--model-name", "tfidf:", "--ontology", "none.obo"), "none.obo"),
         (("--model-name", "tfidf:", "--similarity", "resnik"), "resnik-normalised"),
         (("--model-name", "tfidf:", "--rerank-depth", "5"), "--rerank-depth needs a reranker"),
-        (("--model-name", "tfidf:", "--weights", "1,0,0"), "leaves nothing to aggregate"),
+        (("--model-name", "tfidf:", "--weights", "1,0,0"), "nothing to aggregate"),
         (("--model-name", "nonsense"), "nonsense"),
         (("--model-name", "tfidf:", "--multi-vector", "--aggregation-strategy", ""), "strategy is empty"),
         (("--model-name", "tfidf:", "--device", "nonsense"), "no device is called 'nonsense'"),

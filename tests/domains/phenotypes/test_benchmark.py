@@ -234,7 +234,7 @@ def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases
         ({"measure": "lyn"}, UnknownNameError, "lyn"),
         ({"measure": "resnik"}, ParameterError, "no upper bound"),
         ({"ks": ()}, ParameterError, "cutoffs"),
-        ({"rerank_depth": 0}, ParameterError, "0 terms"),
+        ({"rerank_depth": 0}, ParameterError, "rerank depth is 0"),
         ({"colour": 1}, ParameterError, "no setting colour"),
     ],
 )
