@@ -120,7 +120,9 @@ def index_quality(
             open_store(spec, collection=target, dims=shards.dims, geometry=geometry, **store_options) as opened_store,
             _StageBars(out) as bars,
         ):
-            measurement = task.measure_index(opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch)
+            measurement = task.measure_index(
+                opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch
+            )
             exact = opened_store.exact
         result = measurement.result(system, config=config)
         _show(out, result, measurement, exact=exact)

@@ -15,7 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
 from equipoise.cli.output import Output, Step, next_command, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run

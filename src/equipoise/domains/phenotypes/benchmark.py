@@ -52,7 +52,7 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import check_writable, write_system_run
+from equipoise.domains.phenotypes.store import write_system_run
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores

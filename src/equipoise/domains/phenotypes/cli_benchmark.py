@@ -63,18 +63,6 @@ def bounded_measures() -> list[str]:
     return [name for name, measure in MEASURES.items() if measure.bounded]
 
 
-class ModelSpecParam(options.NameType):
-    """The spec of a model."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """The available models."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
-
-
 @dataclass(frozen=True)
 class BenchmarkOptions:
     """The options shared by ``run`` and ``compare-vectors``."""
@@ -123,10 +111,11 @@ class BenchmarkOptions:
             "device": self._device,
             "index_dir": self.index_dir,
             "n_diagnosed_labels": self.diagnose,
-            "ties": self.ties,
-            "confidence_level": self.confidence_level,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            "ties": self.config.ties,
+            "confidence_level": self.config.confidence_level,
+            "n_resamples": self.config.n_resamples,
+            "n_permutations": self.config.n_permutations,
+            "seed": self.config.seed,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
         }
@@ -158,7 +147,7 @@ class BenchmarkOptions:
 _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--model-name",
-        type=ModelSpecParam(),
+        type=options.ModelType(),
         multiple=True,
         metavar="MODEL",
         help="A model, such as use, minilm, tfidf: or sum:use+tfidf:; may be repeated.",

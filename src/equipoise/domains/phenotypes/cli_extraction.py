@@ -20,7 +20,6 @@ from equipoise.domains.phenotypes.cli import (
     open_or_build_indexes,
     threads_option,
 )
-from equipoise.domains.phenotypes.cli_benchmark import ModelSpecParam
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
@@ -334,7 +333,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
     "--model",
     "--model-name",
     "model",
-    type=ModelSpecParam(),
+    type=options.ModelType(),
     metavar="MODEL",
     help="The model, such as use, tfidf: or sum:a+b.",
 )
@@ -478,7 +477,7 @@ extraction_tuning.json holds what to deploy, chunkers and mode included (eq phen
     "--model",
     "--model-name",
     "models",
-    type=ModelSpecParam(),
+    type=options.ModelType(),
     multiple=True,
     metavar="MODEL",
     help="A model, such as use, tfidf: or sum:a+b; may be repeated.",

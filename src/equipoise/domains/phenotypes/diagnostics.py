@@ -72,7 +72,7 @@ def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, see
         ids,
         {SELF: columns[SELF], PURITY: columns[PURITY]},
         chance={SELF: 1.0 / len(ontology), PURITY: _chance_purity(branches, terms)},
-        seed=seed,
+        config=StatsConfig(seed=seed),
     )
     correlations = result_from_values(
         "labels",

@@ -209,7 +209,7 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         ReportColumn("n", sizes, right=True),
         ReportColumn("system", systems, shortens="middle"),
         ReportColumn(metric, estimates, right=True),
-        ReportColumn(f"{level} interval", intervals, right=True, rank=1),
+        ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
     alone = len(edition.systems) == 1
     parts: list[Any] = [

@@ -31,16 +31,6 @@ _PLAIN_SYSTEM_NAME = re.compile(r"[\w.+,=@:-]+ \(\w+\)( > [\w.+,=@:-]+)?")
 _MAX_NAME_LENGTH = 100
 
 
-def check_writable(folder: Path) -> None:
-    """Raise an error before any work if the folder cannot be written."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file, where a folder should be", hint="choose another name")
-    # Nothing is created yet: a failing benchmark should leave no empty folder.
-    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise StoreError(f"{folder} cannot be written: {above} does not allow it", hint="choose another folder")
-
-
 def run_folder_name(system: str) -> str:
     """The folder name of a system.
 

@@ -419,9 +419,7 @@ def _parse_marked_span(table: Table, index: int, text: str, value: Any) -> Marke
         raise table.error(FormatError, [index], "has a span that is no object")
     start, end, label = value.get("start"), value.get("end"), value.get("label", "")
     if type(start) is not int or type(end) is not int or not isinstance(label, str):
-        raise table.error(
-            FormatError, [index], "has a span without integer start and end", hint="a label is a string"
-        )
+        raise table.error(FormatError, [index], "has a span without integer start and end", hint="a label is a string")
     if not 0 <= start < end <= len(text):
         raise table.error(
             FormatError,

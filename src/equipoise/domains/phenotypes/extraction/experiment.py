@@ -47,7 +47,6 @@ from equipoise.domains.phenotypes.extraction.scoring import (
 )
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity
-from equipoise.domains.phenotypes.store import check_writable
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json

@@ -285,10 +285,12 @@ def evaluate_gold_spans(
         "gold spans",
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
         {FIRST_HIT: ranks <= 1} | ({top_hit_name(depth): ranks <= depth} if depth > 1 else {}),
-        clusters=names,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            clusters=names,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
     given = {name: {each.term for each in terms} for name, terms in predictions}
     hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])

@@ -27,7 +27,6 @@ from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
-from equipoise.domains.phenotypes.store import check_writable
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.splits import Fold

@@ -17,7 +17,7 @@ from equipoise.domains.phenotypes.extraction.config import (
     primary_metrics,
 )
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
-from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, check_writable, run_folder_name
+from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, run_folder_name
 from equipoise.errors import FormatError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.atomic import write_bytes
