@@ -72,8 +72,8 @@ def report(
             primary=primary,
             config=config,
             charts=not plain,
-            pictures=charts,
-            step=step,
+            charts_folder=charts,
+            progress=step,
         )
     for caution in page.cautions:
         out.note(f"caution: {caution}")

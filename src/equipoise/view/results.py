@@ -50,7 +50,7 @@ class RunSummary:
     metric: str = ""
     better: str = ""
     level: str = ""
-    figure: Value | None = None
+    score: Value | None = None
     n: str = ""
     data: str = ""
     started: str = ""
@@ -74,14 +74,14 @@ class RunSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the place on this disk."""
-        shown = self.figure
+        shown = self.score
         return {
             "run": self.key,
             "system": self.system,
             "status": self.status,
             "note": self.note,
             "metric": self.metric,
-            "value": None if shown is None else shown.value,
+            "value": None if shown is None else shown.number,
             "low": None if shown is None else shown.low,
             "high": None if shown is None else shown.high,
             "units": self.units,
@@ -102,8 +102,8 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
         headline = {
             "metric": best.metric,
             "better": str(best.better),
-            "level": format_percent(best.interval.confidence_level),
-            "figure": to_value(best.value, best.interval, n_decimals(best.interval)),
+            "confidence_level": format_percent(best.interval.confidence_level),
+            "score": to_value(best.value, best.interval, n_decimals(best.interval)),
             "n": format_count(best.n),
         }
     return RunSummary(

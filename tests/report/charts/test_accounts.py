@@ -35,7 +35,7 @@ def small_tree(branch: str = "Assets") -> Chart:
 
 
 def test_every_node_says_its_name_and_branch() -> None:
-    said = {row["says"] for row in rows(small_tree(), "says")}
+    said = {row["tooltip"] for row in rows(small_tree(), "tooltip")}
     assert said == {"cash (Assets)", "Assets (Assets)", f"{HOSTILE} (Assets)"}
 
 
@@ -68,17 +68,15 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
 
 def test_whiskers_say_their_level() -> None:
     drawn = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
-    assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
-    assert "90 % intervals. Dashed: by chance." in str(
-        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"][
-            "subtitle"
-        ]
+    assert drawn.spec["title"]["subtitle"] == "Vertical lines: 90 % intervals."
+    assert "90 % intervals. Dashed: chance confidence_level." in str(
+        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"]["subtitle"]
     )
 
 
 def test_what_is_undefined_is_not_drawn() -> None:
     drawn = metric_by_dimension_chart("MR", CURVES, better="down")
-    said = {row["says"] for row in rows(drawn, "says") if HOSTILE in row["says"]}
+    said = {row["tooltip"] for row in rows(drawn, "tooltip") if HOSTILE in row["tooltip"]}
     assert said == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
 
 

@@ -128,7 +128,7 @@ def norm_depth_chart(
         {
             "rank": float(ranks[at]) + _beside(at),
             "norm": float(norms[at]),
-            "says": _norm_says(nodes[at], ranks[at], norms[at]),
+            "tooltip": _norm_says(nodes[at], ranks[at], norms[at]),
         }
         for at in shown.tolist()
     ]

@@ -16,7 +16,7 @@ from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
 from equipoise.report.charts.files import CHART_FOLDER
 from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
-from equipoise.report.charts.projection import MOST_POINTS, projection_chart
+from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
 from equipoise.report.charts.radar import radar_chart
 from equipoise.report.charts.render import render_png, render_svg
@@ -47,7 +47,7 @@ def similarity_chart(
     for each in (x, y):
         each["axis"]["grid"] = True
     rows: list[Row] = [
-        {"x": float(wanted), "y": float(said), "says": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
+        {"x": float(wanted), "y": float(said), "tooltip": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
         for name, said, wanted in zip(pairs, predicted, expected, strict=True)
     ]
     line: Spec = {
@@ -73,7 +73,7 @@ def similarity_chart(
     return chart(
         f"similarity-{slug(model)}",
         f"Similarities of {shorten_label(model)} against what is expected",
-        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['says']}.",
+        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['tooltip']}.",
         [line, dots],
         subtitle=f"Dashed: where both are the same.{told}",
         width=SIZE,
@@ -134,7 +134,7 @@ def _histogram(model: str, place: int, values: Floats, own: Floats | None, edges
             "to": float(right),
             "base": base,
             "top": top(share),
-            "says": f"{model}: {format_value(float(share))} of all pairs lie from {left:.2f} to {right:.2f}",
+            "tooltip": f"{model}: {format_value(float(share))} of all pairs lie from {left:.2f} to {right:.2f}",
         }
         for left, right, share in zip(edges[:-1], edges[1:], shares, strict=True)
         if share > 0
@@ -196,7 +196,7 @@ def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
     ends = [axes[side]["scale"]["domain"] for side in "xy"]
     taken: list[tuple[float, float, float]] = []
     rows: list[Row] = []
-    for point in points[:MOST_POINTS]:
+    for point in points[:MAX_POINTS]:
         text = shorten_label(point.label, LONGEST_NAME)
         across, up = (
             (value - low) / (high - low) * MAP_SIZE for value, (low, high) in zip((point.x, point.y), ends, strict=True)

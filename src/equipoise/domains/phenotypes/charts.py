@@ -9,8 +9,8 @@ import numpy as np
 
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.ranking import HitRate, Precision, Recall
-from equipoise.report.charts.bars import metric_bars, precision_recall_chart
-from equipoise.report.charts.curves import accuracy_at_k_chart
+from equipoise.report.charts.bars import metric_bars
+from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, format_params
 from equipoise.report.charts.chart import Chart, chart
-from equipoise.report.charts.curves import SHARES, series_labels
-from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis
+from equipoise.report.charts.marks import FRACTION_TICKS, TOOLTIP, Row, linear_axis, series_labels
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, Spec, series_style
 from equipoise.stats.formatting import format_value
 
@@ -18,14 +17,14 @@ _STEPS = 60
 
 
 def precision_recall_frontier(parts: Sequence[TunedModelSummary], name: str = "precision-recall-frontier") -> Chart:
-    """Small marks are trials, the line is the Pareto frontier, the large mark is the chosen trial."""
-    x = linear_axis(0.0, 1.0, SHARES, "mean recall of documents")
-    y = linear_axis(0.0, 1.0, SHARES, "mean precision of documents")
+    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+    x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
+    y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
     layers = _iso_f1_layers(x, y)
     for place, part in enumerate(parts):
         layers += _model_layers(part, place, x, y)
     ends = [part.precision[part.frontier[-1]] if part.frontier else 0.0 for part in parts]
-    layers += series_labels([part.name for part in parts], ends, WIDTH, HEIGHT)
+    layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
         name,
         "What more recall costs in precision",
@@ -103,7 +102,7 @@ def _trial_row(part: TunedModelSummary, trial: int) -> Row:
         "x": recall if known else None,
         "y": precision if known else None,
         "known": known,
-        "says": f"{part.name}, {params}: precision {format_value(precision, 3)}, recall {format_value(recall, 3)}",
+        "tooltip": f"{part.name}, {params}: precision {format_value(precision, 3)}, recall {format_value(recall, 3)}",
     }
 
 

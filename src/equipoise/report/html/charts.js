@@ -23,7 +23,7 @@
       hide();
       marked = mark;
       mark.classList.add("chart-on");
-      tip.textContent = mark.dataset.says;
+      tip.textContent = mark.dataset.tooltip;
     }
     tip.hidden = false;
     const box = tip.getBoundingClientRect();
@@ -39,7 +39,7 @@
   };
 
   const walk = (svg, step) => {
-    const marks = [...svg.querySelectorAll("[data-says]")];
+    const marks = [...svg.querySelectorAll("[data-tooltip]")];
     if (!marks.length) return;
     const here = marks.indexOf(marked);
     const next = here < 0 ? (step > 0 ? 0 : marks.length - 1) : here + step;
@@ -106,7 +106,7 @@
       act();
     });
     svg.addEventListener("pointermove", (event) => {
-      const mark = event.target.closest("[data-says]");
+      const mark = event.target.closest("[data-tooltip]");
       if (mark) show(mark, event.clientX, event.clientY);
       else hide();
     });

@@ -1,6 +1,6 @@
 // Texts and pictures to take away.
 const say = (button, words) => {
-  const status = button.parentElement.querySelector(".said");
+  const status = button.parentElement.querySelector(".status-text");
   status.textContent = words;
   setTimeout(() => { status.textContent = ""; }, 2500);
 };
@@ -67,7 +67,7 @@ const savePng = (svg, name) => {
   image.src = textAddress("image/svg+xml", standalone(svg));
 };
 
-for (const figure of document.querySelectorAll("figure.picture")) {
+for (const figure of document.querySelectorAll("figure.chart")) {
   const svg = figure.querySelector("svg");
   const name = svg.dataset.chart;
   const what = svg.getAttribute("aria-label").split(". ")[0];
