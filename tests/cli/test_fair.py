@@ -65,7 +65,7 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert "bm25: read back from results, nothing computed again" in second.stderr
     assert "hash: read back" not in second.stderr
     assert "Next: eq compare results/runs/bm25 results/runs/hash" in second.stdout
-    assert (folder / "results" / "visualizations" / "league.png").is_file()
+    assert (folder / "results" / "visualizations" / "leaderboard.png").is_file()
     again = eq("compare", "results/runs/bm25", "results/runs/hash")
     assert again.exit_code == 0
     assert "nested accuracy on 30 units" in again.stdout

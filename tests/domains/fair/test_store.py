@@ -71,7 +71,7 @@ def test_charts_are_drawn_from_what_was_written(tmp_path: Path, monkeypatch: pyt
     written = found.draw(tmp_path)
     assert {path.parent for path in written} == {tmp_path / "visualizations"}
     names = {path.name for path in written}
-    assert {"league.png", "forest.svg", "frontier.png", "tuning-grid-bm25.svg"} <= names
+    assert {"leaderboard.png", "differences.svg", "frontier.png", "tuning-grid-bm25.svg"} <= names
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert ran(tmp_path, ["bm25:"]).draw(tmp_path) == []
 
