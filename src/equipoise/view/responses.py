@@ -29,7 +29,7 @@ def render(template: str, **values: Any) -> str:
 
 @lru_cache(maxsize=1)
 def style() -> str:
-    """The style sheet of the report, and the little that a list of runs needs beside it."""
+    """The style sheets of the report and of the list of runs."""
     report = (files("equipoise.report.html") / "style.css").read_text(encoding="utf-8")
     return charts.chart_style() + report + asset("view.css")
 
@@ -120,7 +120,7 @@ async def _refuse(send: Send, status: int, sentence: str, *headers: tuple[bytes,
 
 _META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _HEAD = 4000
-"""The policy of a page stands within its first characters."""
+"""The policy of a page is within its first characters."""
 AGAIN = "2"
 """Seconds after which a browser asks again for what is being made."""
 
@@ -134,7 +134,7 @@ def not_modified(request: Request, version: str) -> Response | None:
 
 
 def tag(version: str) -> str:
-    """A version as it stands in a header."""
+    """A version as an ETag header value."""
     return f'"{version}"'
 
 
@@ -211,7 +211,7 @@ def not_found() -> Response:
 
 
 def server_error() -> Response:
-    """For what should not have happened; what it was stands in the terminal."""
+    """For unexpected errors; the terminal has the traceback."""
     text = render(
         "message.html",
         title="Something went wrong",

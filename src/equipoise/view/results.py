@@ -1,4 +1,4 @@
-"""What lies in a results folder: every run directory as one row, and the work that is under way."""
+"""The contents of a results folder: one row per run directory, and the runs in progress."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunSummary:
     """What the list says of one run; ``note`` says what is wrong with it, where something is.
 
     ``key`` names it in an address, and ``fingerprint`` changes whenever a file of it does. ``units`` counts
-    all of them, ``n`` those with a value. A run that cannot be read has no figure.
+    all of them, ``n`` those with a value. A run that cannot be read has no score.
     """
 
     key: str
@@ -69,7 +69,7 @@ class RunSummary:
 
     @property
     def mark(self) -> str:
-        """A sign beside the status, so that it can be found at a glance."""
+        """The symbol of the status."""
         return MARKS[self.status]
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class RunSummary:
 
 
 def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
-    """Read the manifest and the figures; the units stay on the disk."""
+    """Read the manifest and the scores, but not the units."""
     folder = open_run(path)
     manifest, file = folder.manifest, path / RESULT
     nothing = parse_unit_lines([], source=str(file))
@@ -274,7 +274,7 @@ class RunSelection:
 
     @property
     def named(self) -> list[tuple[str, Path]]:
-        """Every run with a name of its own: namesakes are told apart by where they lie."""
+        """Every run with a unique name: equal names get the folder appended."""
         times = Counter(row.system for row in self.rows)
         return [(f"{row.system} ({row.key})" if times[row.system] > 1 else "", row.path) for row in self.rows]
 
