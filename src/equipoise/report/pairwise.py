@@ -83,13 +83,13 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
     intervals = [contrast.interval for contrast in contrasts if contrast is not None]
     fine = max(decimals, shared_decimals(intervals))
     best = _self_text(comparison)
-    confidence_level = format_percent(comparison.question.confidence_level)
+    confidence_level = format_percent(comparison.config.confidence_level)
     return [
         ReportColumn("band", [" ".join(comparison.bands[name]) or "-" for name in order]),
         ReportColumn("system", _marked(comparison), shortens="middle"),
         ReportColumn(primary, [format_value(estimate.value, decimals) for estimate in estimates], right=True),
         ReportColumn(
-            f"{level} interval",
+            f"{confidence_level} interval",
             [format_interval(estimate.interval, decimals) for estimate in estimates],
             right=True,
             rank=2,
@@ -139,7 +139,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
         ReportColumn("metric", metric_cells),
         ReportColumn("system", system, shortens="middle"),
         ReportColumn("estimate", value, right=True),
-        ReportColumn(f"{format_percent(comparison.question.confidence_level)} interval", interval, right=True, rank=1),
+        ReportColumn(f"{format_percent(comparison.config.confidence_level)} interval", interval, right=True, rank=1),
         ReportColumn(TO_BEST, difference, right=True, rank=2),
         ReportColumn(_p_head(comparison), p, right=True, rank=3),
         ReportColumn("chance", chance, right=True, rank=9, extra=True),
@@ -171,9 +171,9 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
 
 def comparison_caption(comparison: Comparison) -> str:
     """The meaning of the letters, and the methods of p and of the intervals of differences."""
-    question = comparison.question
+    question = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
-    permutations = "" if comparison.permutations is None else f"; {format_count(comparison.permutations)} permutations"
+    permutations = "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} permutations"
     return (
         "Systems that share a letter do not differ significantly at "
         f"{format_percent(question.confidence_level)}. {test}{permutations}; seed {question.seed}.{_interval_note(comparison)}"
@@ -345,7 +345,7 @@ def _pairs_caption(comparison: Comparison) -> str:
     side = "right" if comparison.better == Direction.UP else "left"
     return (
         f"The first system minus the second on {comparison.primary}, with "
-        f"{format_percent(comparison.question.confidence_level)} intervals; a point to the {side} of 0 means that the "
+        f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. "
         f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family}."
     )
@@ -410,5 +410,5 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     if metric != comparison.primary:
         return other_metrics_caption(comparison, [metric])
-    confidence_level = format_percent(comparison.question.confidence_level)
+    confidence_level = format_percent(comparison.config.confidence_level)
     return f"Systems that share a letter do not differ significantly at {confidence_level}. {chance_note(comparison)}"

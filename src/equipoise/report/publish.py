@@ -51,7 +51,7 @@ def write_report(
     progress(f"reading {len(runs)} runs")
     stored = read_runs(runs, primary)
     progress("comparing")
-    comparison = compare_runs(stored, primary=primary, test=test, correction=correction, seed=seed)
+    comparison = compare_runs(stored, primary=primary, config=config)
     progress("building the report")
     report = build_report(stored, comparison)
     progress("writing it")

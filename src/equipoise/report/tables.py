@@ -77,7 +77,7 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
         ReportColumn("metric", metric),
         ReportColumn("system", system, shortens="middle"),
         ReportColumn("estimate", value, right=True),
-        ReportColumn(f"{format_percent(level)} interval", interval, right=True, rank=1),
+        ReportColumn(f"{format_percent(confidence_level)} interval", interval, right=True, rank=1),
         ReportColumn("n", n, right=True, rank=3),
         ReportColumn("undefined", undefined, right=True, rank=4),
         ReportColumn("chance", chance, right=True, rank=2),
