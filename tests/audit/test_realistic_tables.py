@@ -165,7 +165,7 @@ def test_a_true_table_is_not_accused(seed: int, tmp_path: Path) -> None:
     file = table.write(tmp_path)
     audit = audit_table(file)
     assert audit.issues == (), (file.read_text(), [(each.code, each.message) for each in audit.issues])
-    assert audit.figures
+    assert audit.n_values
 
 
 @pytest.mark.parametrize("seed", range(TABLES))

@@ -38,7 +38,7 @@ TRUE: dict[str, Any] = {
 def test_what_can_be_is_not_accused(table: Any) -> None:
     audit = audit_table(table)
     assert not audit.impossible, [each.message for each in audit.impossible]
-    assert audit.figures
+    assert audit.n_values
 
 
 def test_average_precision_over_items_found_may_exceed_ndcg() -> None:
@@ -119,7 +119,7 @@ def test_a_median_that_barely_fits_its_hits_passes() -> None:
 def test_cells_that_cannot_be_made_out_are_named() -> None:
     audit = audit_table([{"model": "a", "HR@1": "45.1→46.2", "HR@5": "82.4 (+5.4)"}])
     assert audit.unread == ("HR@1 '45.1→46.2'",)
-    assert audit.figures == 1
+    assert audit.n_values == 1
 
 
 def test_where_every_cutoff_has_its_own_order_of_equals_a_figure_may_fall() -> None:

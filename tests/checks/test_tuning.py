@@ -51,7 +51,7 @@ def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> Non
     (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
     assert finding.subject == "minilm"
     assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same units")
-    assert finding.evidence[1] == "on units that had no say it is 0.6000, -0.2000"
+    assert finding.evidence[1] == "the nested score, on held-out units, is 0.6000, -0.2000"
 
 
 def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
@@ -199,9 +199,7 @@ def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
         TruncationBySystem([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)])
     )
     assert finding.code == "EQ205"
-    assert finding.message == (
-        "minilm loses the end of 0.9500 of the texts, of which it reads 256 tokens, and bm25: reads all to the end"
-    )
+    assert finding.message == ("minilm truncates 0.9500 of the texts to 256 tokens, and bm25: truncates none")
     assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
 
 

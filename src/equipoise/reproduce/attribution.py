@@ -225,10 +225,10 @@ def _norm(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value
 
 def _depth(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     cutoff = getattr(metric, "k", None)
-    if cutoff is not None and all(each is None or each >= cutoff for each in values):
+    if cutoff is not None and all(value is None or value >= cutoff for value in values):
         return "the metric looks no deeper than its cutoff"
     longest = max(map(len, material.run.values()))
-    return "no list is longer" if all(each is None or each >= longest for each in values) else ""  # type: ignore[operator]
+    return "no list is longer" if all(value is None or value >= longest for value in values) else ""  # type: ignore[operator]
 
 
 def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
@@ -236,7 +236,7 @@ def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
         len(scores) - (query in scores)  # a document named like its query may be dropped
         for query, scores in material.run.items()
     )
-    return "no list is that short" if all(shortest >= each for each in values) else ""  # type: ignore[operator]
+    return "no list is that short" if all(shortest >= value for value in values) else ""  # type: ignore[operator]
 
 
 _REASONS: Mapping[str, Callable[[RunAndQrels, Metric[Any], tuple[Value, Value]], str]] = {

@@ -41,7 +41,7 @@ class Conventions:
 
     def __iter__(self) -> Iterator[str]:
         """The names of all conventions."""
-        return (each.name for each in fields(self))
+        return (field.name for field in fields(self))
 
     def __getitem__(self, name: str) -> Value:
         """What this one says of a convention."""

@@ -159,7 +159,7 @@ def search_conventions(
     presets, skipped = _presets(material, metric)
     changed = _changed(material, metric, base)
     tried = [*presets, *changed.values()]
-    matches = [each for each in presets if printed.holds(each.value)]
+    matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
         each
         for changes, each in changed.items()
@@ -201,8 +201,8 @@ def _idle(
     printed: ReportedScore,
 ) -> bool:
     """Whether fewer of the changes are enough, or one of them does nothing."""
-    fewer = [changed[(each,)] for each in changes if len(changes) > 1 and (each,) in changed]
-    whole = [each for each in presets if each.preset == base.name]
+    fewer = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
+    whole = [preset for preset in presets if preset.preset == base.name]
     if len(changes) > 1 and any(printed.holds(each.value) for each in fewer):
         return True
     return any(each.value == changed[changes].value for each in [*fewer, *whole])
@@ -233,7 +233,7 @@ def _changed(material: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[C
     ]
     pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
     figures = {
-        changes: _candidate(material, metric, base, changes) for changes in [*((each,) for each in singles), *pairs]
+        changes: _candidate(material, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
     }
     return {changes: each for changes, each in figures.items() if each is not None}
 

@@ -122,7 +122,7 @@ def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: R
     """One sentence for everything in the data that the library does not take as we do."""
     said = []
     for what, stumble in preset.stumbles.items():
-        felt = [each for each in metrics if not stumble.forms or metric_form(each) in stumble.forms]
+        felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
         if what == TIES:
             said += [_unruled(stumble.message, material, each, preset.rules(each)) for each in felt]
         elif felt and _PRESENT[what](material):
@@ -250,5 +250,5 @@ def _with_findings(result: Result, material: RunAndQrels, metrics: Sequence[Metr
     plain = replace(plain, unknown_units=material.unjudged)
     scored = ScoredResult(replace(result, evidence=plain), {metric.name: metric for metric in metrics})
     told = SCORER_INDEPENDENT_CODES if preset.name != EQUIPOISE else (*SCORER_INDEPENDENT_CODES, TIES)
-    found: tuple[Finding, ...] = tuple(each for each in run_checks(scored) if each.code in told)
+    found: tuple[Finding, ...] = tuple(check for check in run_checks(scored) if check.code in told)
     return replace(result, findings=found)

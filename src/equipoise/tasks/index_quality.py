@@ -1,7 +1,7 @@
-"""The quality of an index: how much of the exact answer it finds, how soon, and how many it answers a second.
+"""Quality of a vector index: recall against exact search, latency percentiles and throughput.
 
 The store is filled, asked one query at a time for its latency, then all in batches for its throughput,
-and held against exact search over the same vectors.
+and compared with exact search over the same vectors.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval, quantile, quantile_interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats
-
-# What was measured of an index, and the figures that follow: recall, latency percentiles, throughput.
 
 PERCENTILES = (50, 95, 99)
 
@@ -62,8 +60,8 @@ class IndexMeasurement:
         confidence_level = config.confidence_level
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
-        luck = min(self.k, self.vectors) / self.vectors
-        found = result_from_values(system, units, {name: self.recall}, chance={name: luck}, config=config)
+        chance = min(self.k, self.vectors) / self.vectors
+        found = result_from_values(system, units, {name: self.recall}, chance={name: chance}, **shared)
         slow = result_from_values(
             system,
             units,
@@ -115,7 +113,7 @@ def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
 BATCH = 256
 """Queries of a request when throughput is measured."""
 
-HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
+COLLECTION_HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
 """What helps where a store holds something else."""
 
 Watch = Callable[[str, int, int], None]
@@ -184,13 +182,13 @@ def measure_index(
 def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
     """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
     start = perf_counter()
-    check_same_vectors(store, len(shards), shards.take, hint=HINT)
+    check_same_vectors(store, len(shards), shards.take, hint=COLLECTION_HINT)
     fill_store(
         store,
         len(shards),
         partial(_blocks, shards),
         lambda done: watch("filling the store", done, len(shards)),
-        hint=HINT,
+        hint=COLLECTION_HINT,
     )
     return perf_counter() - start
 
@@ -238,8 +236,8 @@ class _Asking:
     def found(self) -> Hits:
         """All answers together."""
         return Hits(
-            np.concatenate([each.ids for each in self.hits]),
-            np.concatenate([each.scores for each in self.hits]),
+            np.concatenate([hit.ids for hit in self.hits]),
+            np.concatenate([hit.scores for hit in self.hits]),
         )
 
 
@@ -266,4 +264,4 @@ def _check(store: VectorStore, shards: Shards, queries: PointArray, k: int) -> N
 
 
 def _nobody(what: str, done: int, total: int, /) -> None:
-    """Nobody watches."""
+    """No progress is reported."""

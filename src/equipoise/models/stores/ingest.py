@@ -1,4 +1,4 @@
-"""Many vectors into a store, some thousands at a time: what has arrived stays, whatever happens next."""
+"""Write many vectors into a store in batches, resume after a failure, and verify existing vectors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _send(store: VectorStore, blocks: Blocks, start: int, watch: Callable[[int],
     return sent
 
 
-# Whether a collection that is there already holds the vectors that it is taken for.
+# Verify that an existing collection has the expected vectors.
 
 N_SAMPLED_ROWS = 256
 """Vectors that are fetched and compared, evenly spread over those that should be there."""
