@@ -140,7 +140,7 @@ def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, impossible:
     is not followed further.
     """
     accused = [value.metric for each in impossible for value in each.violation.values]
-    columns = [fromkey for fromkey in dict.fromkeys(draft.columns) if fromkey in reading.ambiguous_columns]
+    columns = [column for column in dict.fromkeys(draft.columns) if column in reading.ambiguous_columns]
     columns.sort(key=lambda column: column[1] not in accused)
     paths: list[tuple[int, frozenset[Column]]] = [(0, reading.percent_columns)]
     for _ in range(MAX_INTERPRETATIONS):

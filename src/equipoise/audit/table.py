@@ -209,14 +209,16 @@ class PublishedRow:
 
     def value_of(self, symbol: str, k: int | None = None, **parameters: str) -> PublishedValue | None:
         """The value of a metric, or None."""
-        alike = self._by_symbol.get(symbol, [])
-        return next((each for each in alike if each.metric.k == k and each.metric.matches(parameters)), None)
+        values = self._by_symbol.get(symbol, [])
+        return next((value for value in values if value.metric.k == k and value.metric.matches(parameters)), None)
 
     def values_by_cutoff(self, symbol: str, *, require_cutoff: bool = True, **parameters: str) -> list[PublishedValue]:
         """The values of a metric by cutoff. Without ``require_cutoff``, the value without one comes last."""
-        alike = self._by_symbol.get(symbol, [])
-        found = [each for each in alike if each.metric.matches(parameters) and (each.metric.k or not require_cutoff)]
-        return sorted(found, key=lambda each: each.k)
+        values = self._by_symbol.get(symbol, [])
+        matching = [
+            value for value in values if value.metric.matches(parameters) and (value.metric.k or not require_cutoff)
+        ]
+        return sorted(matching, key=lambda value: value.k)
 
     def n_units(self, value: PublishedValue) -> int | None:
         """The number of units of a value."""

@@ -1,4 +1,4 @@
-"""Which conventions give a published figure: presets, then one or two changes from one of them."""
+"""Search for the conventions that give a published score: all presets, then one or two changes from one of them."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ class ReportedScore:
         if not number.is_finite() or not 0 <= number <= (100 if percent else 1):
             raise ParameterError(
                 f"the published figure {text} is neither a fraction nor a percentage",
-                hint="ranking metrics lie between 0 and 1",
+                hint="ranking metrics are between 0 and 1",
             )
         half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
         scale = 100 if percent else 1
         low, high = float((number - half) / scale), float((number + half) / scale)
-        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # no metric of a list lies beyond
+        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # ranking metrics are between 0 and 1
 
     def holds(self, value: float) -> bool:
         """Whether a value would be printed so; at the very ends it may be."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def distance(self, value: float) -> float:
-        """How far a value lies outside."""
+        """The distance of a value from the range."""
         return max(self.low - value, value - self.high, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Why two programs disagree, as people read it: what accounts for how much, where, and one worked unit."""
+"""Terminal report of a score difference, of a search for conventions, and of emulated scores."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_every_class_and_every_average_is_a_row(tmp_path: Path) -> None:
     names = [Path(row.name).name for table in audit.tables for row in table.rows]
     assert names == ["A", "class two", "C", "macro avg", "weighted avg", "cls.txt"]
     assert audit.n_values == 5 * 3 + 1
-    assert audit.tables[-1].rows[0].figures[0].n == 5
+    assert audit.tables[-1].rows[0].values[0].n == 5
 
 
 def test_an_impossible_average_in_a_report_is_accused(tmp_path: Path) -> None:
