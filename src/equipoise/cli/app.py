@@ -87,8 +87,10 @@ COMMANDS = {
     "phenotypes": CommandEntry(
         "equipoise.domains.phenotypes.cli:phenotypes", "Find phenotype terms in text, and compare models."
     ),
-    "concepts": CommandEntry("equipoise.domains.concepts.cli:concepts", "Score sentence models on a concept set."),
-    "report": CommandEntry("equipoise.cli.report:report", "Write an HTML report of results."),
+    "concepts": CommandEntry(
+        "equipoise.domains.concepts.cli:concepts", "Score what a model knows of a field, in five scores."
+    ),
+    "report": CommandEntry("equipoise.cli.report:report", "Write one page of results that opens from disk."),
     "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
