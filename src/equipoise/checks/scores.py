@@ -263,6 +263,8 @@ evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
 
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, but would be with more units."""
+    from equipoise.stats.verdict import undecided_pairs, what_they_show
+
     undecided = [pair for pair in undecided_pairs(comparison) if pair.needed.known and pair.needed.value > pair.n]
     if not undecided:
         return

@@ -216,11 +216,8 @@ def score_like(
         material.units,
         # The last bit of a sum may exceed the bound.
         {name: np.clip(score.per_unit, 0.0, 1.0) for name, score in scores.items()},
-        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=seed) for metric in chosen},
-        clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
-        level=level,
-        resamples=resamples,
-        seed=seed,
+        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen},
+        config=config,
         settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
     )
     printed = {name: replace(estimate, value=scores[name].value) for name, estimate in result.estimates.items()}

@@ -61,7 +61,7 @@ class IndexMeasurement:
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
         chance = min(self.k, self.vectors) / self.vectors
-        found = result_from_values(system, units, {name: self.recall}, chance={name: chance}, **shared)
+        found = result_from_values(system, units, {name: self.recall}, chance={name: chance}, config=config)
         slow = result_from_values(
             system,
             units,
