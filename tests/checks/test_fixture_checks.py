@@ -54,9 +54,9 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
     lost = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
     (finding,) = found(SplitAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
     assert finding.code == "EQ102"
-    assert "4 of 10 answers stand in the document and in no chunk of fixed 8/0" in finding.message
-    assert "so that 0.60 is the most" in finding.message
-    assert finding.message.endswith("1 other chunking of 2 cut some too")
+    assert "4 of 10 answers are in the document and in no chunk of fixed 8/0" in finding.message
+    assert "the maximum score there is 0.60" in finding.message
+    assert finding.message.endswith("1 other chunking of 2 also split some")
     assert finding.evidence[:2] == ("fixed 8/0 cuts 4: at best 0.60", "fixed 60/0 cuts 1: at best 0.90")
     assert found(SplitAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
 
@@ -64,17 +64,17 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
 def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
     repeated, leaking = found(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
     assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
-    assert repeated.message == '2 of 9 questions were asked before: q3 "Who?", q4 "Who?"'
+    assert repeated.message == '2 of 9 questions are duplicates: q3 "Who?", q4 "Who?"'
     assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
-    assert leaking.message == '1 of 9 questions holds its own answer: q7 "In 1871?"'
+    assert leaking.message == '1 of 9 questions contains its answer: q7 "In 1871?"'
     assert found(QuestionSet(9)) == []
 
 
 def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> None:
     (finding,) = found(answers((2, 2), (1, 1), (14, 9)))
     assert (finding.code, finding.severity) == ("EQ103", Severity.TIP)
-    assert "2 of 3 answers stand at more than one place" in finding.message
-    assert 'q3 "answer 3" at 14, in 9 of 40 chunks' in finding.message
+    assert "2 of 3 answers occur more than once" in finding.message
+    assert 'q3 "answer 3" 14 times, in 9 of 40 chunks' in finding.message
     assert finding.evidence == ('q3 "answer 3": 14 places, 9 chunks', 'q1 "answer 1": 2 places, 2 chunks')
 
 
@@ -98,7 +98,7 @@ def test_the_minimum_is_the_one_that_was_given() -> None:
 
 
 def test_two_questions_show_nothing() -> None:
-    assert "no difference between systems could be shown" in found(SampleSize(2))[0].message
+    assert "no difference between systems could be detected" in found(SampleSize(2))[0].message
 
 
 @pytest.mark.parametrize(("chunks", "top_k", "raised"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])])

@@ -30,7 +30,7 @@ def standing(
         drawn="",
         truth="ARI",
         truth_contrasts=tuple(contrasts),
-        beside={"ARI": ari},
+        reference_metrics={"ARI": ari},
     )
 
 

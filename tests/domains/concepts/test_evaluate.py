@@ -80,8 +80,8 @@ def test_clustering_is_what_scikit_learn_finds(found: ConceptEvaluation) -> None
     score = 0.5 * silhouette_score(vectors, labels) + 0.3 * np.mean(inside) + 0.2 * np.mean(apart)
     assert found[MODEL]["clustering_score"].value == pytest.approx(score)
     true = [each.name for each in clusters for _ in each.concepts]
-    standing = next(each for each in found.standings if each.score == "clustering_score")
-    assert standing.beside["ARI"][MODEL].value == pytest.approx(adjusted_rand_score(true, labels))
+    standing = next(each for each in found.score_comparisons if each.score == "clustering_score")
+    assert standing.reference_metrics["ARI"][MODEL].value == pytest.approx(adjusted_rand_score(true, labels))
 
 
 def test_entity_recognition_is_a_silhouette_by_type_and_a_mean_cosine(found: ConceptEvaluation) -> None:
@@ -127,7 +127,7 @@ def test_the_composite_is_the_mean_of_the_five_and_its_interval_covers_it(found:
 
 
 def test_every_pair_is_compared_on_every_score(found: ConceptEvaluation) -> None:
-    for standing in found.edition.all_standings:
+    for standing in found.report_data.all_score_comparisons:
         (contrast,) = standing.contrasts
         own = standing.estimates
         assert contrast.difference == pytest.approx(own[MODEL].value - own[OTHER].value)
@@ -257,12 +257,12 @@ def test_a_model_that_knows_the_clusters_is_told_from_one_that_does_not() -> Non
             return np.eye(4)[own] + 0.05 * rng.normal(size=(len(texts), 4))
 
     found = evaluate_concepts([Knows(), "hash,dim=32"], field, **QUICK)
-    (advice,) = found.edition.advice
+    (advice,) = found.report_data.advice
     assert advice.settled
     assert advice.models[0].endswith("Knows")
     assert not advice.caution
-    (standing,) = found.standings
-    assert standing.beside["ARI"][advice.models[0]].value == 1.0
+    (standing,) = found.score_comparisons
+    assert standing.reference_metrics["ARI"][advice.models[0]].value == 1.0
 
 
 class Half:
@@ -308,7 +308,7 @@ def test_a_lone_model_that_fails_is_not_compared_with_others() -> None:
 
 
 def test_chance_of_two_names_for_one_figure_is_one_number(found: ConceptEvaluation) -> None:
-    beside = found.standings[1].beside
+    reference_metrics = found.score_comparisons[1].reference_metrics
     for model in found:
         assert beside["NMI"][model].chance == beside["V-measure"][model].chance
         assert beside["ARI"][model].chance == 0.0
@@ -323,5 +323,5 @@ def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluat
     seen = adjusted_rand_score(labels.true, labels.predicted)
     drawn = [adjusted_rand_score(rng.permutation(labels.true), labels.predicted) for _ in range(400)]
     share = (np.sum(np.array(drawn) >= seen) + 1) / 401
-    own = found.scores[MODEL].tasks["clustering"].observed.luck["ARI"]
+    own = found.scores[MODEL].tasks["clustering"].observed.chance_tests["ARI"]
     assert own.p == pytest.approx(share, abs=0.06)

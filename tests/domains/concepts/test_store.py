@@ -9,9 +9,9 @@ import pytest
 from equipoise.domains.concepts.charts import concept_charts
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.runs.experiment import check_writable
 from equipoise.errors import StoreError
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.store import find_runs, load_run
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
     runs = [load_run(path).result for path in find_runs(found[1] / "runs" / "similarity")]
     comparison = compare(runs, primary="semantic_similarity_score")
     contrast = comparison.contrast(*MODELS)
-    own = found[0].standings[0].contrast(*MODELS)
+    own = found[0].score_comparisons[0].contrast(*MODELS)
     assert contrast.difference == pytest.approx(own.difference)
     assert contrast.interval.low == pytest.approx(own.interval.low)
     assert contrast.p == pytest.approx(own.p)
@@ -49,7 +49,7 @@ def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
 
 @pytest.mark.parametrize("place", range(3))
 def test_stored_runs_have_the_bands_of_the_report(found: tuple[ConceptEvaluation, Path], place: int) -> None:
-    standing = found[0].standings[place]
+    standing = found[0].score_comparisons[place]
     evidence = ("similarity", "clustering", "quality")[place]
     runs = [load_run(path).result for path in find_runs(found[1] / "runs" / evidence)]
     comparison = compare(runs, primary=standing.score)

@@ -126,7 +126,7 @@ def test_a_run_of_another_number_of_redraws_is_computed_again(tmp_path: Path, mo
     """What an older version drew is neither read back nor paired with what this one draws."""
     old = ran(tmp_path)
     monkeypatch.setattr(model_outcome, "VERSION", "another version")
-    monkeypatch.setattr(grid_search, "REDRAWS", 2_000)
+    monkeypatch.setattr(grid_search, "N_RESAMPLES", 2_000)
     new = ran(tmp_path)
     assert new.resumed == ()
     assert old[0].result.settings["draws"] != new[0].result.settings["draws"]
@@ -183,7 +183,7 @@ def test_runs_of_other_calls_are_told_from_those_of_this_one(tmp_path: Path) -> 
     ran(tmp_path, ["hash,dim=8"], top_ks=[4])
     (tmp_path / "runs" / "notes").mkdir()
     found = ran(tmp_path)
-    assert found.strangers(tmp_path) == {"hash,dim=8": False, "tfidf": True}
+    assert found.unrelated_runs(tmp_path) == {"hash,dim=8": False, "tfidf": True}
     assert [path.name for path in found.runs(tmp_path)] == ["bm25", "hash,dim=16"]
 
 

@@ -153,8 +153,8 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
     [
         (
             {"text": "Hume", "label": "P", "start": 9, "end": 13},
-            "entry 1 marks 'Hume' at 9 to 13, where ' Hum' stands",
-            "it stands at 10 to 14",
+            "entry 1 marks 'Hume' at 9 to 13, where the text is ' Hum'",
+            "it is at 10 to 14",
         ),
         (
             {"text": "Hegel", "label": "P"},
@@ -163,8 +163,8 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
         ),
         (
             {"text": "Kant", "label": "P", "start": -4, "end": 4},
-            "entry 1 marks 'Kant' at -4 to 4, where '' stands",
-            "it stands at 0 to 4",
+            "entry 1 marks 'Kant' at -4 to 4, where the text is ''",
+            "it is at 0 to 4",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     assert len(json.loads(output)["models"]) == 2, "Ray's own words stay out of the data"
     assert "running on 2 cores on 3 nodes of a Ray cluster" in said
     assert "a model is begun again" in said
-    assert "bm25: read back from results, nothing computed again" in said
+    assert "bm25: loaded from results, not computed again" in said
     assert (runs / "bm25" / "manifest.json").read_bytes() == finished
     cluster.add_node()
 

@@ -1,4 +1,4 @@
-"""Public names of concept evaluation: five scores of sentence models on a concept set.
+"""Concept sets: score sentence embedding models with five scores and their parts.
 
 Example::
 

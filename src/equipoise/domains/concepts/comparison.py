@@ -25,7 +25,7 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tie_groups import tie_groups
 from equipoise.types import Direction, Floats, with_label
 
-# What a score is held against: a figure that knows the truth, beside chance and between models.
+# Reference metrics that use the true labels, compared with chance and between models.
 
 CORRECTION = "holm"
 
@@ -34,19 +34,19 @@ def chance_p_values(measured: Mapping[str, TaskScore]) -> dict[str, dict[str, fl
     """By figure and model, the p of "no better than shuffled", corrected over the models."""
     first = next(iter(measured.values()))
     found = {}
-    for figure in first.observed.luck:
-        p = adjust([each.observed.luck[figure].p for each in measured.values()], CORRECTION)
+    for figure in first.observed.chance_tests:
+        p = adjust([each.observed.chance_tests[figure].p for each in measured.values()], CORRECTION)
         found[figure] = dict(zip(measured, map(float, p), strict=True))
     return found
 
 
 def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> tuple[Contrast, ...]:
-    """Every pair of models on the figure that is held against the truth, corrected over the pairs."""
+    """Every pair of models on the reference metric, adjusted over the pairs."""
     first = next(iter(measured.values()))
     figure = first.blend.truth
-    if len(measured) < 2 or figure not in first.observed.beside:
+    if len(measured) < 2 or figure not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.beside[figure].metric
+    metric = first.observed.reference_metrics[figure].metric
     results = [_result_with(each, metric) for each in measured.values()]
     evidence = results[0].evidence
     (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
@@ -57,7 +57,7 @@ def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: 
             config=StatsConfig(confidence_level=confidence_level, correction=CORRECTION),
             metric_objects={metric: known},
         )
-    except EquipoiseError:  # what cannot be compared separates nobody
+    except EquipoiseError:  # results that cannot be compared show no difference
         return ()
     return compared.contrasts
 
@@ -76,7 +76,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: flo
         formula=blend.formula,
         units=f"{sampling.count:,} {sampling.unit}",
         drawn=sampling.told,
-        luck=blend.luck,
+        chance_baseline=blend.chance_baseline,
         method=_method(measured),
         readings=blend.readings,
         chance_p=chance_p_values(measured),
@@ -87,7 +87,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: flo
             for term in blend.terms
         },
         parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
-        beside=_by_name({name: each.observed.beside for name, each in measured.items()}),
+        reference_metrics=_by_name({name: each.observed.reference_metrics for name, each in measured.items()}),
         **_claims(
             {name: each.estimate for name, each in measured.items()},
             {name: each.spread for name, each in measured.items()},
@@ -235,34 +235,34 @@ USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in CONCEPT_SC
 """What each score decides."""
 
 
-def recommend(standings: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
+def recommend(score_comparisons: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
     """For every use, the model with the highest score, or all that cannot be told from it."""
-    found = {each.score: each for each in standings}
+    found = {each.score: each for each in score_comparisons}
     return tuple(_advice(use, found[score]) for score, use in USES.items() if score in found)
 
 
-def _advice(use: str, standing: ScoreComparison) -> Recommendation:
-    leader = standing.leader
+def _advice(use: str, score_comparison: ScoreComparison) -> Recommendation:
+    leader = score_comparison.leader
     if leader is None:
-        return Recommendation(use, standing.score, (), f"no model has a {standing.score}")
-    models = (leader, *standing.tied_with_leader)
-    sentence = _sentence(models, len(standing.scored), len(standing.order))
-    return Recommendation(use, standing.score, models, sentence, _caution(models, standing))
+        return Recommendation(use, score_comparison.score, (), f"no model has a {score_comparison.score}")
+    models = (leader, *score_comparison.tied_with_leader)
+    sentence = _sentence(models, len(score_comparison.scored), len(score_comparison.order))
+    return Recommendation(use, score_comparison.score, models, sentence, _caution(models, score_comparison))
 
 
-def _caution(models: Sequence[str], standing: ScoreComparison) -> str:
-    """What the figure says that is held against the truth: who is not above chance, and who is better."""
-    figure = standing.truth
-    known = [name for name in models if name in standing.beside.get(figure, {})]
+def _caution(models: Sequence[str], score_comparison: ScoreComparison) -> str:
+    """Which models are not above chance in the reference metric, and which is better."""
+    figure = score_comparison.truth
+    known = [name for name in models if name in score_comparison.reference_metrics.get(figure, {})]
     if not known:
         return ""
-    lucky = [name for name in known if not standing.above_chance(figure, name)]
+    at_chance = [name for name in known if not score_comparison.above_chance(figure, name)]
     told = []
-    if lucky:
-        verb = "is" if len(lucky) == 1 else "are"
-        told.append(f"{_joined(lucky, 'and')} {verb} not shown to be above chance in {figure}")
-    values = {name: own.value for name, own in standing.beside[figure].items()}
-    better = set.intersection(*(set(standing.beaten(name)) for name in known)) - set(models)
+    if at_chance:
+        verb = "is" if len(at_chance) == 1 else "are"
+        told.append(f"{_joined(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
+    values = {name: own.value for name, own in score_comparison.reference_metrics[figure].items()}
+    better = set.intersection(*(set(score_comparison.beaten(name)) for name in known)) - set(models)
     if better:
         best = max(better, key=lambda name: values[name])
         told.append(f"{best} has a higher {figure} than {_joined(known, 'and')}")
@@ -302,8 +302,8 @@ def weight_sensitivity(
 ) -> Floats:
     """The share of the simplex of weights in which each model has the highest weighted sum.
 
-    ``scores`` has a row a model and a column a score. Weights are drawn evenly from all that are not negative
-    and add up to 1. ``errors`` (models, scores, redraws) moves the scores by one redraw of their units a
+    ``scores`` has shape (models, scores). Weights are drawn evenly from all that are not negative
+    and add up to 1. ``errors`` (models, scores, resamples) shifts the scores by one resample of their units a
     weighting, so that a lead that other data could undo counts only as often as it holds. Models that are
     equal share a win.
 

@@ -1,7 +1,7 @@
 """The folder of an evaluation.
 
 results.json              every score with its parts and claims
-runs/EVIDENCE/MODEL/      run directories, as eq compare and eq report read them; the blend stands in the
+runs/EVIDENCE/MODEL/      run directories, as eq compare and eq report read them; the weighted score is in the
                           one whose evidence it is made of
 visualizations/           the charts, where they can be drawn
 """
@@ -33,7 +33,7 @@ def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
                 system=model,
                 command=redact_secrets(found.command),
                 seed=found.seed,
-                datasets={f"{found.field.name} {own.tasks[task].blend.needs}": found.field.fingerprint},
+                datasets={f"{found.concept_set.name} {own.tasks[task].blend.needs}": found.concept_set.fingerprint},
                 parameters={
                     "model": model,
                     "task": task,

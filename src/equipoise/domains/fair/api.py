@@ -1,12 +1,13 @@
-"""Public names of the fair comparison: embedding models on your own document and questions.
+"""Fair comparison of embedding models on your own document, with the names of embedding-eval.
 
     from equipoise.fair import run_fair_comparison
 
     for result in run_fair_comparison(["st:bge-base", "bm25:"], text, qa_pairs):
         print(result.model_name, result.nested_accuracy, result.best_accuracy, result.best_params)
 
-The names of the package embedding-eval are here too: ``FixedSizeChunker``, ``SentenceTransformerEmbedding``,
-``OpenAIEmbedding``, ``InMemoryVectorStore``, ``BinaryEvaluator`` and ``validate_fixture``.
+The components are available too: ``FixedSizeChunker``, ``SentenceTransformerEmbedding``, ``OpenAIEmbedding``,
+``InMemoryVectorStore``, ``BinaryEvaluator`` and ``validate_fixture``. Modules are imported on
+first use.
 """
 
 PUBLIC_NAMES = {
