@@ -310,8 +310,8 @@ def test_a_lone_model_that_fails_is_not_compared_with_others() -> None:
 def test_chance_of_two_names_for_one_figure_is_one_number(found: ConceptEvaluation) -> None:
     reference_metrics = found.score_comparisons[1].reference_metrics
     for model in found:
-        assert beside["NMI"][model].chance == beside["V-measure"][model].chance
-        assert beside["ARI"][model].chance == 0.0
+        assert reference_metrics["NMI"][model].chance == reference_metrics["V-measure"][model].chance
+        assert reference_metrics["ARI"][model].chance == 0.0
 
 
 def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluation) -> None:
