@@ -248,4 +248,4 @@ def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder
     (folder / "lost.json").write_text(json.dumps(asked))
     fair("--models", "bm25:", "hash", *GRID, "--absent", "skip", "-o", "results", qa="lost.json")
     assert eq("report", "results", "-o", "page.html").exit_code == 0
-    assert "1 question is left out" in (folder / "page.html").read_text()
+    assert "1 question was skipped" in (folder / "page.html").read_text()

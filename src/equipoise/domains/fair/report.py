@@ -117,9 +117,8 @@ def short_caption(data: FairReportData) -> Iterator[str]:
         yield "The grid has one configuration, so nothing was selected."
     elif data.nested:
         yield (
-            f"Each question is scored with parameters selected on other questions ({data.folds} folds"
-            f"{_over_splits(data)}). The optimistic accuracy selects and scores on the same questions; the gap is "
-            "the difference."
+            f"Each question is scored with parameters selected on others ({data.folds} folds"
+            f"{_over_splits(data)}); optimistic selects and scores on the same questions, gap is the difference."
         )
     else:
         yield (
@@ -138,7 +137,7 @@ def short_caption(data: FairReportData) -> Iterator[str]:
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
     adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
-    selection = " and includes the error of parameter selection" if nested else ""
+    selection = " and includes parameter selection" if nested else ""
     confidence_level = format_percent(comparison.question.confidence_level)
     return f"Models that share a letter are not significantly different at {confidence_level}; {adjustment}{selection}."
 
