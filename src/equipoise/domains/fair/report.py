@@ -117,8 +117,8 @@ def short_caption(data: FairReportData) -> Iterator[str]:
         yield "The grid has one configuration, so nothing was selected."
     elif data.nested:
         yield (
-            f"Each question is scored with parameters selected on others ({data.folds} folds"
-            f"{_over_splits(data)}); optimistic selects and scores on the same questions, gap is the difference."
+            f"Questions are scored with parameters selected on others ({data.folds} folds"
+            f"{_over_splits(data)}); optimistic uses the same questions for both."
         )
     else:
         yield (
@@ -130,7 +130,7 @@ def short_caption(data: FairReportData) -> Iterator[str]:
     yield from _about_mcnemar(data)
     if data.ceilings:
         least = join_names([f"{name} {format_value(share, 2)}" for name, share in data.ceilings.items()])
-        yield f"Chunk boundaries split some answers, so the maximum score is below 1: {least}."
+        yield f"Chunk boundaries split answers; the maximum score is below 1: {least}."
     yield TOKENS_NOTE.get(data.tokenizer, f"Tokens: {data.tokenizer}.")
 
 
