@@ -173,7 +173,9 @@ def comparison_caption(comparison: Comparison) -> str:
     """The meaning of the letters, and the methods of p and of the intervals of differences."""
     question = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
-    permutations = "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} permutations"
+    permutations = (
+        "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} permutations"
+    )
     return (
         "Systems that share a letter do not differ significantly at "
         f"{format_percent(question.confidence_level)}. {test}{permutations}; seed {question.seed}.{_interval_note(comparison)}"

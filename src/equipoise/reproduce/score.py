@@ -216,7 +216,9 @@ def score_like(
         material.units,
         # The last bit of a sum may exceed the bound.
         {name: np.clip(score.per_unit, 0.0, 1.0) for name, score in scores.items()},
-        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen},
+        chance={
+            metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen
+        },
         config=config,
         settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
     )

@@ -221,7 +221,7 @@ def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
         *several,
         ReportColumn("model", model, shortens="middle"),
         ReportColumn("value", value, right=True),
-        ReportColumn(f"{level} interval", reach, right=True, rank=2),
+        ReportColumn(f"{confidence_level} interval", reach, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
         ReportColumn("reading", said, rank=4),
     ]

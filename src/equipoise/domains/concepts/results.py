@@ -90,7 +90,8 @@ class ConceptEvaluation:
         """The comparison of all models per score."""
         return tuple(
             compare_on_score(
-                {name: model_scores.tasks[task] for name, model_scores in self.scores.items()}, confidence_level=self.confidence_level
+                {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
+                confidence_level=self.confidence_level,
             )
             for task in self.tasks
         )

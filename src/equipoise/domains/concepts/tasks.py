@@ -314,7 +314,7 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int
     pairs = similarity(encode, field.pairs or ())
     named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     reference: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
-    result = evaluate(pairs, [*named.values(), Spearman()], system=system, seed=seed)
+    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=StatsConfig(seed=seed))
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
@@ -402,7 +402,12 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
     found = entity_evidence(encode, sentences, seed=seed)
     points = _points_of_mentions(sentences)
     reference: Named = {"neighbours, same type": NeighborPurity()}
-    space = evaluate(found.space, [EUCLIDEAN, *reference.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES)
+    space = evaluate(
+        found.space,
+        [EUCLIDEAN, *reference.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+    )
     text = result_from_values(
         system,
         found.mention_ids,
@@ -412,7 +417,7 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
         chance={"entity_text_similarity": found.entity_text_chance},
         config=StatsConfig(clusters=found.sentence_of, seed=seed),
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed, chance=False)
+    probed = evaluate(found.probed, [Accuracy()], system=system, config=StatsConfig(seed=seed), chance=False)
     chance_tests = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
     probed = _with_chances(probed, {Accuracy().name: chance_tests["linear probe"].chance})
     parts = {
@@ -507,7 +512,10 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -
     if len(space) > N_NEIGHBORS + 1:
         reference = {**reference, "hubness": Hubness(N_NEIGHBORS)}
     result = evaluate(
-        space, [*named.values(), *reference.values()], system=system, seed=seed, n_resamples=SPACE_RESAMPLES
+        space,
+        [*named.values(), *reference.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
     )
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(

@@ -326,7 +326,11 @@ def _compare_results(
 ) -> FairComparison:
     settings = plan.settings
     results = [each.result for each in outcomes]
-    comparison = compare(results, settings.metric, test=settings.test, seed=settings.seed) if len(results) > 1 else None
+    comparison = (
+        compare(results, settings.metric, config=StatsConfig(test=settings.test, seed=settings.seed))
+        if len(results) > 1
+        else None
+    )
     kinds = question_slices(plan.dataset)
     return FairComparison(
         outcomes=outcomes,

@@ -373,7 +373,7 @@ def _result(
         chance={settings.metric: float(chance[score.trial_of].mean())},
         intervals=None if score.interval is None else {settings.metric: score.interval},
         errors=None if score.errors is None else {settings.metric: score.errors},
-        seed=settings.seed,
+        config=StatsConfig(seed=settings.seed),
         settings=_comparability_settings(tuning, dataset, settings)
         | ({} if score.errors is None else _error_settings(tuning, dataset, settings)),
     )

@@ -138,7 +138,7 @@ def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
     adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
     selection = " and includes parameter selection" if nested else ""
-    confidence_level = format_percent(comparison.question.confidence_level)
+    confidence_level = format_percent(comparison.config.confidence_level)
     return f"Models that share a letter are not significantly different at {confidence_level}; {adjustment}{selection}."
 
 
@@ -229,7 +229,7 @@ def held_out_columns(data: FairReportData) -> list[ReportColumn]:
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
         ReportColumn("accuracy", [format_value(each.value, decimals) for each in estimates], right=True),
         ReportColumn(
-            f"{level} interval",
+            f"{confidence_level} interval",
             [format_interval(each.interval, decimals) for each in estimates],
             right=True,
             rank=1,
