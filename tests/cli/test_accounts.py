@@ -110,8 +110,8 @@ def test_vectors_that_training_has_lost_are_not_written(eq, folder: Path, monkey
     monkeypatch.setattr("equipoise.domains.accounts.embedders.tree_embedder", lambda name, **options: Lost())
     done = eq("accounts", "train", "--tree", "accounts.csv", "-o", "v.csv")
     assert done.exit_code == 2
-    assert "training at the rate 9.0 left 40 of 40 points without finite coordinates" in done.stderr
-    assert "a smaller rate" in done.stderr
+    assert "training at the learning rate 9.0 left 40 of 40 points without finite coordinates" in done.stderr
+    assert "a smaller learning rate" in done.stderr
     assert not (folder / "v.csv").exists()
 
 
@@ -121,7 +121,7 @@ def test_options_of_training_reach_it(eq, folder: Path) -> None:
     assert done.exit_code == 0
     made = read_node_vectors(folder / "v.npz").settings
     assert (made["epochs"], made["burn_in"], made["aim"]) == (3, 2, "degree")
-    assert made["train_on"] == "ancestors"
+    assert made["train_relation"] == "ancestors"
 
 
 @pytest.mark.parametrize("more", [(), pytest.param(("--device", "cpu"), marks=pytest.mark.engines("torch"))])
@@ -144,7 +144,7 @@ def test_a_name_in_other_letters_is_trained_alike(eq, folder: Path, more: tuple[
         assert eq(*words, "--embedder", name, *more, "-o", f"{name}.npz").exit_code == 0
     lower, upper = (read_node_vectors(folder / f"{name}.npz") for name in ("lorentz", "Lorentz"))
     assert lower.settings == upper.settings
-    assert lower.settings["train_on"] == "closure"
+    assert lower.settings["train_relation"] == "closure"
     np.testing.assert_array_equal(lower.vectors, upper.vectors)
 
 
@@ -163,7 +163,7 @@ def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
         "mine.npz",
     )
     told = eq("accounts", "train", *words).stdout
-    assert "eq accounts evaluate --vectors --relation closure puts" in told
+    assert "eq accounts evaluate --vectors --relation closure adds" in told
     beside = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--vectors", "mine=mine.npz").stdout
     assert "Trained on another relation: mine." in " ".join(beside.split())
 
@@ -179,7 +179,7 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
     told = eq(*words[:-1], "--train-on", "closure").stdout
     assert "Trained on another relation: lorentz-2, euclidean-2" in told
     assert "another relation" not in eq(*words[:-1]).stdout
-    assert {each["train_on"] for each in other["systems"]} == {"closure", None}
+    assert {each["train_relation"] for each in other["systems"]} == {"closure", None}
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     (folder / "other.csv").write_text("id,parent,name\n1,,A\n2,1,B\n3,1,C\n")
     other = eq(*EVALUATE, "--tree", "other.csv", "--dims", "2", "-o", "results")
     assert other.exit_code == 2
-    assert "results holds another tree: accounts.csv with 40 nodes" in other.stderr
+    assert "results has another tree: accounts.csv with 40 nodes" in other.stderr
 
 
 def test_the_command_typed_again_reads_back_what_it_left(eq) -> None:
@@ -245,7 +245,7 @@ def test_vectors_are_trained_judged_and_drawn_from_a_file(eq, folder: Path) -> N
 def test_a_csv_without_a_geometry_is_taken_as_flat_and_it_is_said(eq, folder: Path) -> None:
     eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "random", "-o", "v.csv")
     words = ("--tree", "accounts.csv", "--vectors", "v.csv", "--dims", "2", "--json")
-    assert "taken as euclidean" in eq(*EVALUATE, *words).stderr
+    assert "read as euclidean" in eq(*EVALUATE, *words).stderr
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_npz_keeps_the_geometry_and_every_digit(eq, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_demonstration_needs_nothing(eq, monkeypatch) -> None:
     pytest.importorskip("sqlalchemy")
-    monkeypatch.setattr(cli, "RATES", (0.3,))
+    monkeypatch.setattr(cli, "DEMO_LEARNING_RATES", (0.3,))
     done = eq("accounts", "demo", "--business-id", "larkspur", "--dims", "2", "-q")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("the chart of accounts of larkspur: 88 nodes")
@@ -427,11 +427,11 @@ def test_a_tree_is_trained_on_a_device(eq) -> None:
     assert json.loads(done.stdout)["epochs"] == 20
     assert read_node_vectors("there.npz").settings["device"] == "cpu"
     assert eq(*words, "--device", "cpu", "--train-on", "closure", "-o", "up.npz").exit_code == 0
-    assert read_node_vectors("up.npz").settings["train_on"] == "closure"
+    assert read_node_vectors("up.npz").settings["train_relation"] == "closure"
     assert not np.array_equal(read_node_vectors("up.npz").vectors, read_node_vectors("there.npz").vectors)
     refused = eq(*words, "--device", "cpu", "--negatives", "degree", "-o", "there.npz")
     assert refused.exit_code == 2
-    assert "training on a device takes no aim" in refused.stderr
+    assert "training on a device has no option negative_sampling" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["evaluate", "train"])

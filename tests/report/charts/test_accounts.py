@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.charts import MOST_DOTS, NodeLabel, norm_depth_chart, tree_chart
+from equipoise.domains.accounts.charts import MAX_DOTS, NodeLabel, norm_depth_chart, tree_chart
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.charts.render import render_svg
@@ -51,11 +51,11 @@ def test_the_caption_stands_below_the_title() -> None:
 
 
 def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() -> None:
-    count = MOST_DOTS * 2
+    count = MAX_DOTS * 2
     ranks = np.linspace(0, 1, count)
     ranks[0] = np.nan
     drawn = norm_depth_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
-    assert MOST_DOTS / 2 <= len(rows(drawn, "norm")) <= MOST_DOTS
+    assert MAX_DOTS / 2 <= len(rows(drawn, "norm")) <= MAX_DOTS
     assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
 
 

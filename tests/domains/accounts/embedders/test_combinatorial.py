@@ -47,7 +47,7 @@ def test_children_of_a_root_stand_at_equal_angles() -> None:
 def test_a_node_with_two_parents_hangs_from_the_first_and_the_other_edge_is_counted() -> None:
     tree = Tree.of(["a", "b", "c"], [("c", "b"), ("c", "a")])
     assert spanning_tree_parents(tree).tolist() == [-1, -1, 1]
-    assert tree_embedder("combinatorial").fit(tree, 2).settings["edges_left_out"] == 1
+    assert tree_embedder("combinatorial").fit(tree, 2).settings["unused_edges"] == 1
 
 
 def test_deep_trees_stay_inside_the_ball() -> None:
@@ -55,7 +55,7 @@ def test_deep_trees_stay_inside_the_ball() -> None:
     found = tree_embedder("combinatorial").fit(path, 2)
     assert np.isfinite(found.vectors).all()
     assert distances.norm(found.vectors).max() < 1.0
-    with pytest.raises(ParameterError, match="float64 tells points of the ball apart up to 30"):
+    with pytest.raises(ParameterError, match="float64 can represent points of the ball up to 30"):
         tree_embedder("combinatorial", edge=5.0).fit(path, 2)
 
 
@@ -67,4 +67,4 @@ def test_a_boost_keeps_distances_and_can_be_undone() -> None:
     np.testing.assert_allclose(
         distances.lorentz(moved[:-1], moved[1:]), distances.lorentz(points[:-1], points[1:]), rtol=1e-6
     )
-    np.testing.assert_allclose(lorentz_boost(base, moved, back=True), points, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(lorentz_boost(base, moved, inverse=True), points, rtol=1e-6, atol=1e-6)
