@@ -286,7 +286,7 @@ def test_points_too_far_out_for_their_digits_are_named(name: str) -> None:
         found = reconstruct(tree, single, name, relation="closure")
         (finding,) = (each for each in run_checks(ReconstructedTree("mine", found)) if each.code == "EQ113")
         assert finding.evidence == ("n7",)
-        assert "1 of 120 points lie so far out that float32" in finding.message
+        assert "1 of 120 points are so far from the origin that rounding to float32" in finding.message
 
 
 def test_a_result_gets_the_findings_of_its_reconstruction() -> None:

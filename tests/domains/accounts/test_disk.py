@@ -35,7 +35,7 @@ def test_ball_and_hyperboloid_are_one_picture() -> None:
 def test_more_dimensions_keep_the_distance_from_the_middle() -> None:
     points = np.random.default_rng(2).uniform(-0.4, 0.4, (20, 5))
     flat = project_to_disk(in_ball(points))
-    assert "two directions that differ most" in flat.caption
+    assert "two principal directions" in flat.caption
     assert np.allclose(np.linalg.norm(flat.points, axis=1), np.linalg.norm(points, axis=1))
 
 
@@ -44,7 +44,7 @@ def test_points_on_the_rim_are_drawn_nearer_and_it_is_said() -> None:
     flat = project_to_disk(in_ball(points))
     far = lorentz_norm(ball_to_hyperboloid(flat.points))
     assert far.max() == pytest.approx(MAX_DRAWN_RADIUS)
-    assert "times shorter" in flat.caption
+    assert "shortened by a factor" in flat.caption
     true = lorentz_norm(ball_to_hyperboloid(points))
     assert far[1] / far[2] == pytest.approx(true[1] / true[2])
 

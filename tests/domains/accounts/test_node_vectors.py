@@ -43,7 +43,7 @@ def test_a_csv_takes_the_geometry_it_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("id,name,x0\n1,a,0.5\n2,b,much\n", "line 3 has 'much' under x0, which is no number"),
+        ("id,name,x0\n1,a,0.5\n2,b,much\n", "line 3 has 'much' under x0, which is not a number"),
         ("id,name\n1,a\n", "has no columns of numbers"),
         ("id,name,x0\n", "has a header and no rows"),
     ],

@@ -263,7 +263,9 @@ def test_a_small_tree_is_embedded_without_fault_and_nobody_flies_off(count: int,
 
 @pytest.mark.parametrize("option", ["learning_rate", "final_learning_rate", "temperature"])
 def test_the_smallest_numbers_train_too(option: str):
-    found = tree_embedder("lorentz", epochs=12, **{option: 1e308 if option == "temperature" else 5e-324}).fit(branching(3, 3), 3)
+    found = tree_embedder("lorentz", epochs=12, **{option: 1e308 if option == "temperature" else 5e-324}).fit(
+        branching(3, 3), 3
+    )
     assert np.isfinite(found.vectors).all()
 
 
