@@ -120,7 +120,7 @@ def test_options_of_training_reach_it(eq, folder: Path) -> None:
     done = eq("accounts", "train", "--tree", "accounts.csv", "--train-on", "ancestors", *words)
     assert done.exit_code == 0
     made = read_node_vectors(folder / "v.npz").settings
-    assert (made["epochs"], made["burn_in"], made["aim"]) == (3, 2, "degree")
+    assert (made["epochs"], made["burn_in_epochs"], made["negative_sampling"]) == (3, 2, "degree")
     assert made["train_relation"] == "ancestors"
 
 
@@ -311,14 +311,14 @@ def test_the_help_fits_a_narrow_window(eq, name: str, monkeypatch) -> None:
         (("train", "--codes", "plain.txt", "-o", "v.csv"), "--widths 1,1,2"),
         (
             ("train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "1", "-o", "v.csv"),
-            "a disk, which has two dimensions at least",
+            "needs at least two dimensions",
         ),
         (("evaluate", "--tree", "accounts.csv", "--relation", "parents"), "no relation is called"),
         (("evaluate", "--tree", "loop.csv"), "cycle"),
         (("train", "--tree", "accounts.csv", "--embedder", "lorenz", "-o", "v.csv"), "no tree embedder"),
         (("train", "--tree", "accounts.csv", "-o", "nowhere/v.csv"), "there is no folder"),
-        (("plot", "nowhere", "-o", "a.html"), "there is no nowhere"),
-        (("plot", "accounts.csv", "-o", "a.pdf"), "no ending that says what to draw"),
+        (("plot", "nowhere", "-o", "a.html"), "nowhere does not exist"),
+        (("plot", "accounts.csv", "-o", "a.pdf"), "no suffix of a chart format"),
     ],
 )
 def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, ...], sentence: str) -> None:
