@@ -105,7 +105,7 @@ def test_vectors_that_training_has_lost_are_not_written(eq, folder: Path, monkey
     class Lost:
         def fit(self, tree: Tree, dim: int, seed: int, progress) -> NodeVectors:
             rows = np.full((len(tree), dim), np.nan)
-            return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"rate": 9.0}, (np.nan,))
+            return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"learning_rate": 9.0}, (np.nan,))
 
     monkeypatch.setattr("equipoise.domains.accounts.embedders.tree_embedder", lambda name, **options: Lost())
     done = eq("accounts", "train", "--tree", "accounts.csv", "-o", "v.csv")

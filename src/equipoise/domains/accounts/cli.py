@@ -602,7 +602,7 @@ DIMENSION_CHARTS = "dimensions-"
 
 
 @click.command(help=PLOT_HELP, short_help="Plot the tree in the disk.")
-@click.argument("place", metavar="RESULTS")
+@click.argument("results", metavar="RESULTS")
 @tree_options
 @click.option("--system", metavar="NAME", help="The embedding; by default a hyperbolic one of two dimensions.")
 @click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
