@@ -337,11 +337,11 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
 @pytest.mark.parametrize(
     ("words", "code", "sentence", "hint"),
     [
-        (("train", "-o", "v.txt"), "E310", "v.txt has no ending", ".csv, .csv.gz, .npz"),
-        (("train", "-o", "v.parquet"), "E310", "v.parquet has no ending", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "v.txt"), "E310", "v.txt has no suffix", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "v.parquet"), "E310", "v.parquet has no suffix", ".csv, .csv.gz, .npz"),
         (("train", "-o", "/proc/v.csv"), "E500", "/proc/v.csv cannot be written", "another folder"),
-        (("train", "-o", "v.csv", "--burn-in", "9", "--epochs", "5"), "E310", "5 epochs in all", "burn-in"),
-        (("evaluate", "--burn-in", "9", "--epochs", "5"), "E310", "5 epochs in all", "burn-in"),
+        (("train", "-o", "v.csv", "--burn-in", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),
+        (("evaluate", "--burn-in", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),
         (("evaluate", "--geometry", "sphere"), "E300", "'sphere'", "there are: euclidean, poincare, lorentz"),
         (("train", "--geometry", "lorenz", "-o", "v.csv"), "E300", "'lorenz'", "did you mean lorentz"),
     ],
