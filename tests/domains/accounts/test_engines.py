@@ -70,7 +70,7 @@ def test_seeds_of_other_settings_are_trained_anew_and_leave_no_files(chart: Tree
     evaluate_tree(chart, [], [2], output=tmp_path, **QUICK)
     kept = {path.name for path in (tmp_path / "vectors" / "seeds").iterdir()}
     engine = Backwards()
-    evaluate_tree(chart, [], [2], output=tmp_path, engine=engine, **{**QUICK, "options": {"epochs": 2}})
+    evaluate_tree(chart, [], [2], output=tmp_path, engine=engine, **{**QUICK, "training": {"epochs": 2}})
     assert engine.trained == 2
     now = {path.name for path in (tmp_path / "vectors" / "seeds").iterdir()}
     assert len(now) == len(kept) == 2
@@ -88,7 +88,7 @@ def test_a_piece_that_is_lost_keeps_no_other_from_being_finished(chart: Tree, tm
 @pytest.mark.engines("torch")
 def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    training = {**QUICK, "seeds": [4], "options": {"epochs": 30}}
+    training = {**QUICK, "seeds": [4], "training": {"epochs": 30}}
     found = evaluate_tree(chart, ["lorentz", "poincare"], [3], output=tmp_path, device="cpu", **training)
     assert [each.result.settings["device"] for each in found.evaluations] == ["cpu"] * 4
     assert found["lorentz-3"].vectors.settings["device"] == "cpu"
