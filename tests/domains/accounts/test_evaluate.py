@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from equipoise.runs.compare import compare
-from equipoise.runs.store import load_run
 
 from equipoise.domains.accounts import experiment
 from equipoise.domains.accounts.charts import TreeCharts
@@ -35,6 +33,8 @@ from equipoise.errors import (
     UnknownNameError,
 )
 from equipoise.io.dataset import file_sha256
+from equipoise.runs.compare import compare
+from equipoise.runs.store import load_run
 from equipoise.types import Finding, Severity
 
 QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 8}, "n_resamples": 40}
@@ -310,9 +310,7 @@ def test_what_is_the_same_of_several_embeddings_is_told_once() -> None:
     ]
     found = merge_findings(told)
     assert [(each.subject, each.message) for each in found] == [("a, b", "27.9% tie"), ("c", "1.0% tie")]
-    assert {each.hint.partition(":")[0] for each in found} == {
-        "no action needed if the distances are equal by design"
-    }
+    assert {each.hint.partition(":")[0] for each in found} == {"no action needed if the distances are equal by design"}
 
 
 def test_figures_that_several_relatives_tell_apart_are_all_named() -> None:

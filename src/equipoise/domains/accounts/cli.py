@@ -262,8 +262,10 @@ def evaluate(
     settings = {
         **settings_given,
         "embedders": embedders,
-        "seeds": tuple(range(seed, seed + seeds)),
-        "seed": seed,
+        "seeds": tuple(range(config.seed, config.seed + seeds)),
+        "seed": config.seed,
+        "confidence_level": config.confidence_level,
+        "n_resamples": config.n_resamples,
         "training": training_config(epochs, burn_in, negatives, train_on),
     }
     # With other embedders or existing vectors no hyperbolic embedding is trained by default.
@@ -355,23 +357,6 @@ VECTOR_SUFFIXES = (".csv", ".csv.gz", ".npz")
 """Suffixes of files of vectors."""
 
 
-def check_file_writable(file: Path, example: str) -> None:
-    """Raise an error before any work if the file cannot be written."""
-    if file.is_dir():
-        raise StoreError(f"{file} is a folder", hint=f"give a file in it: {file / example}")
-    if not file.absolute().parent.is_dir():
-        raise StoreError(
-            f"there is no folder {file.absolute().parent}", hint=f"create it first: mkdir -p {file.parent}"
-        )
-    try:
-        TemporaryFile(dir=file.absolute().parent).close()
-    except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror or error}",
-            hint=f"choose a file in another folder: {example}",
-        ) from error
-
-
 def check_suffix(file: Path) -> None:
     """Raise an error for a suffix that is not a format of vectors."""
     if not file.name.casefold().endswith(VECTOR_SUFFIXES):
@@ -440,7 +425,7 @@ def train(
     if geometry is not None and embedder is not None:
         raise ParameterError("--geometry and --embedder exclude each other", hint="leave out one of them")
     check_suffix(Path(output))
-    check_file_writable(Path(output), "account_vectors.csv")
+    check_writable(Path(output), example="account_vectors.csv")
     name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
     training_options_given = training_config(**training) | (
         {} if learning_rate is None else {"learning_rate": learning_rate}
@@ -681,4 +666,4 @@ def _check_chart_file(file: Path) -> None:
     """Raise an error before any work if the chart cannot be written."""
     if file.suffix.casefold() not in CHART_SUFFIXES:
         raise ParameterError(f"{file} has no suffix of a chart format", hint=f"use one of {', '.join(CHART_SUFFIXES)}")
-    check_file_writable(file, "disk.html")
+    check_writable(file, example="disk.html")

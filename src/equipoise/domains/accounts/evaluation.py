@@ -94,15 +94,6 @@ NO_TARGETS = "EQ104"
 
 
 @dataclass(frozen=True)
-class TreeStatsConfig:
-    """Confidence level, number of resamples and seed of the intervals."""
-
-    level: float = 0.95
-    resamples: int = 2000
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class EmbeddingEvaluation:
     """The scores of one embedding, and its vectors.
 
@@ -196,7 +187,7 @@ def evaluate_embedding(
     relation: str = "parent",
     filtered: bool | None = None,
     branches: BranchClusters | None = None,
-    stats: TreeStatsConfig | DEFAULT_STATS = DEFAULT_STATS,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> EmbeddingEvaluation:
     """Rank the targets of every node by the distances of the vectors, and compute the metrics.
@@ -205,7 +196,6 @@ def evaluate_embedding(
     ranks there by matrix products, which round. In the combinatorial construction many distances are equal except for
     rounding, so distances within its error are tied.
     """
-    stats = stats or TreeStatsConfig()
     clusters = (branches or branch_clusters(tree)).labels
     reconstruction = reconstruct(
         tree,
@@ -216,8 +206,7 @@ def evaluate_embedding(
         device=device,
         rounding_errors=_rounding_errors(vectors),
     )
-    options: dict[str, Any] = {"level": stats.level, "resamples": stats.resamples, "seed": stats.seed}
-    result = reconstruction_result(reconstruction, system=system, clusters=clusters, **options)
+    result = reconstruction_result(reconstruction, system=system, config=replace(config, clusters=clusters))
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
     findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
     device_setting = {} if device is None else {"device": device}
@@ -225,12 +214,12 @@ def evaluate_embedding(
     return EmbeddingEvaluation(
         result=result,
         vectors=vectors,
-        norms=mean_and_deviation(reconstruction.norms, clusters=clusters, **options),
-        origin_distances=mean_and_deviation(reconstruction.origin_distances, clusters=clusters, **options),
+        norms=mean_and_deviation(reconstruction.norms, clusters=clusters, config=config),
+        origin_distances=mean_and_deviation(reconstruction.origin_distances, clusters=clusters, config=config),
         parent_distances=mean_and_deviation(
-            reconstruction.parent_distances, clusters=clusters[reconstruction.tree.edges[:, 0]], **options
+            reconstruction.parent_distances, clusters=clusters[reconstruction.tree.edges[:, 0]], config=config
         ),
-        slices=reconstruction_slices(reconstruction, result, seed=stats.seed),
+        slices=reconstruction_slices(reconstruction, result, seed=config.seed),
         has_single_target=reconstruction.has_single_target,
     )
 

@@ -22,7 +22,6 @@ from equipoise.domains.accounts.embedders import normalise_name, tree_embedder
 from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
-    TreeStatsConfig,
     branch_clusters,
     evaluate_embedding,
 )
@@ -99,7 +98,7 @@ class TreeEvaluationConfig:
     learning_rates: tuple[float, ...] = LEARNING_RATES
     seeds: tuple[int, ...] = (0,)
     training: dict[str, Any] = field(default_factory=dict)
-    stats: TreeStatsConfig = field(default_factory=TreeStatsConfig)
+    stats: StatsConfig = DEFAULT_STATS
     device: str | None = None
 
     @property
@@ -181,7 +180,7 @@ def tree_evaluation_config(
         learning_rates=candidates,
         seeds=_validate_integers([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         training=training,
-        stats=TreeStatsConfig(confidence_level(confidence_level), n_resamples(n_resamples), checked_seed(seed)),
+        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
         device=device,
     )
     if device is not None:
@@ -422,15 +421,7 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
     if len(results) < 2:
         return None
     primary = results[0].names[0]
-    stats = settings.stats
-    return compare(
-        results,
-        [primary, "MAP"],
-        primary=primary,
-        config=stats.config,
-        resamples=stats.resamples,
-        seed=stats.seed,
-    )
+    return compare(results, [primary, "MAP"], primary=primary, config=settings.stats)
 
 
 def check_device(device: str | None, engine: Executor) -> None:
@@ -533,7 +524,9 @@ def _with_seed_summaries(evaluations: Sequence[EmbeddingEvaluation], confidence_
     if not more:
         return first
     summaries = {
-        name: summarise_seeds([evaluation.result.estimates[name].value for evaluation in evaluations], confidence_level=confidence_level)
+        name: summarise_seeds(
+            [evaluation.result.estimates[name].value for evaluation in evaluations], confidence_level=confidence_level
+        )
         for name in first.result.names
     }
     return replace(first, seed_summaries=summaries)

@@ -289,15 +289,12 @@ def reconstruction_result(
     """All metrics of a reconstruction in one result; its evidence is the ranking.
 
     ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
-    unless ``clusters`` has another label per node. Intervals of ranks are clipped to the possible ranks. The last
+    unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
     metric is ``NormDepthCorrelation``: Spearman's correlation of norm and normalised rank.
     """
     options: dict[str, Any] = {
         "system": system,
-        "clusters": reconstruction.branches if clusters is None else clusters,
-        "level": level,
-        "resamples": resamples,
-        "seed": seed,
+        "config": config if config.clusters is not None else replace(config, clusters=reconstruction.branches),
         "chance": chance,
         "settings": {
             "ties": str(Ties.EXPECTED),

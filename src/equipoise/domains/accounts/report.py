@@ -111,8 +111,8 @@ def accounts_columns(data: AccountsReportData) -> list[ReportColumn]:
     confidence_level = format_percent(rows[0].map.interval.confidence_level)
     columns = [
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-        *_estimated("MR", [row.mean_rank for row in rows], level, rank=3),
-        *_estimated("MAP", [row.map for row in rows], level, rank=2),
+        *_estimated("MR", [row.mean_rank for row in rows], confidence_level, rank=3),
+        *_estimated("MAP", [row.map for row in rows], confidence_level, rank=2),
         ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
         ReportColumn(
             "median", [format_value(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True
@@ -344,14 +344,16 @@ def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, has_single_ta
         "=" * WIDTH,
         f"{row.system}: {nodes} nodes, {row.geometry}, {row.dim} dimensions",
         "=" * WIDTH,
-        f"{'':<{NAMES}}|{'estimate':>12}   {level} interval",
+        f"{'':<{NAMES}}|{'estimate':>12}   {confidence_level} interval",
         DASHES,
     ]
     for name, title, scale in LAYOUT_METRICS:
         estimate = getattr(row, name)
         interval = estimate.interval
         if interval.known:
-            interval = type(interval)(scale * interval.low, scale * interval.high, interval.confidence_level, interval.method)
+            interval = type(interval)(
+                scale * interval.low, scale * interval.high, interval.confidence_level, interval.method
+            )
         lines.append(f"{title:<{NAMES}}|{format_value(scale * estimate.value, 2):>12}   {format_interval(interval, 2)}")
     lines.append(DASHES)
     described = [("Norm", row.norms), ("Parent-child distance", row.parent_distances)]

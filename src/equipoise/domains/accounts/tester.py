@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, TreeStatsConfig, evaluate_embedding
+from equipoise.config import StatsConfig
+from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, evaluate_embedding
 from equipoise.domains.accounts.experiment import DIMS
 from equipoise.domains.accounts.report import (
     LAYOUT_METRICS,
@@ -64,7 +65,7 @@ class AccountEmbedderTester:
         self.relation = relation
         self.filtered = filtered
         self.seed = seed
-        self.stats = TreeStatsConfig(level, resamples, seed)
+        self.stats = StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
         self.reader_options = reader_options
         self._tree: Tree | None = database_name if isinstance(database_name, Tree) else None
 
@@ -111,7 +112,7 @@ class AccountEmbedderTester:
             system=system or _embedder_name(embedder),
             relation=self.relation,
             filtered=self.filtered,
-            stats=self.stats,
+            config=self.stats,
         )
 
     def evaluate_across_dimensions(
